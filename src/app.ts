@@ -169,7 +169,7 @@ function createRescanner(
     rescans: services.rescans,
     quarantine: services.quarantine,
     contents: new StoredContents({ ...dependencies, storage: services.storage, inSpool: scanner.isSandboxed ?? false }),
-    megabytesPerSecond: config.rescanMbPerSecond / (siblings?.self ?? singleProcess).of,
+    megabytesPerSecond: config.rescanMbPerSecond / (siblings?.self ?? singleProcess).count,
     serviceEvents: services.serviceEvents,
     logger,
   })

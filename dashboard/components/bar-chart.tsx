@@ -51,7 +51,7 @@ export function BarChart({ title, total, labels, series, format, isSum = true }:
         >
           {labels.map(({ full, short }, at) => (
             <div key={full} class="slot" onPointerEnter={() => (selected.value = at)} onFocusIn={() => (selected.value = at)}>
-              <Bar {...{ at, fullLabel: full, max, series: visible, format, isLast: at === labels.length - 1 }} />
+              <Bar {...{ index: at, fullLabel: full, max, series: visible, format, isLast: at === labels.length - 1 }} />
               {hasAxisLabel(at, labels.length) && (
                 <span class="tick" aria-hidden="true">
                   {short}
@@ -74,7 +74,7 @@ export function BarChart({ title, total, labels, series, format, isSum = true }:
 }
 
 interface BarProps {
-  at: number
+  index: number
   fullLabel: string
   max: number
   series: readonly Series[]
@@ -83,16 +83,16 @@ interface BarProps {
 }
 
 /** Bar for one time interval. Each segment is a link, but only the first segment of the last bar is in the tab order. */
-const Bar = ({ at, fullLabel, max, series, format, isLast }: BarProps) => (
+const Bar = ({ index, fullLabel, max, series, format, isLast }: BarProps) => (
   <div class="bar-stack">
     {series
-      .map(({ values, ...rest }) => ({ ...rest, value: values[at] ?? 0 }))
+      .map(({ values, ...rest }) => ({ ...rest, value: values[index] ?? 0 }))
       .filter(({ value }) => value > 0)
       .map(({ title, tone, value, getHref }, segment) => (
         <a
           key={title}
           class={tone}
-          href={getHref(at)}
+          href={getHref(index)}
           tabIndex={isLast && segment === 0 ? 0 : -1}
           style={{ height: `${(value / max) * 100}%` }}
         >
@@ -105,7 +105,7 @@ const Bar = ({ at, fullLabel, max, series, format, isLast }: BarProps) => (
 const sum = (values: readonly number[]) => values.reduce((all, each) => all + each, 0)
 
 /** The axis has at most five labels, starting with the first time interval. */
-const hasAxisLabel = (at: number, count: number) => at % Math.max(1, Math.ceil(count / 5)) === 0
+const hasAxisLabel = (index: number, count: number) => index % Math.max(1, Math.ceil(count / 5)) === 0
 
 /** Rounds the axis maximum up to a value whose half also has a short label. Byte counts are rounded up to a power of two. */
 function roundUpAxisMaximum(value: number, format: (value: number) => string): number {

@@ -70,7 +70,7 @@ function ChartGrid({ data, period }: { data: ResultOf<typeof chartsDocument>; pe
   if (intervals.length === 0) return <p class="card dim">{t.noChartData}</p>
   const labels = intervals.map(({ timestamp }) => toIntervalLabel(period, timestamp))
   const formatSum = (values: number[]) => formatNumber(values.reduce((all, each) => all + each, 0))
-  const getDateQuery = (at: number) => toIntervalQuery(period, intervals[at]!.timestamp)
+  const getDateQuery = (index: number) => toIntervalQuery(period, intervals[index]!.timestamp)
   return (
     <div class="grid three">
       <BarChart

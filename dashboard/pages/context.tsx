@@ -89,8 +89,8 @@ const UsageCard = ({ context: { contextKey, usage, storageUsedBytes, storageQuot
 function ContextActions({ context: { contextKey: key, displayName, status } }: { context: Context }) {
   const openDialog = useSignal<'disable' | 'delete' | undefined>(undefined)
   const closeDialog = () => (openDialog.value = undefined)
-  const setStatus = async (next: 'active' | 'disabled') => {
-    const { error } = await mutate(updateDocument, { key, input: { status: next } })
+  const setStatus = async (newStatus: 'active' | 'disabled') => {
+    const { error } = await mutate(updateDocument, { key, input: { status: newStatus } })
     if (!error) reloadData()
     return error
   }

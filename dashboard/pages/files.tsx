@@ -89,7 +89,7 @@ export function Files() {
             caption={t.caption}
             pageInfo={connection?.pageInfo}
             total={connection?.totalCount}
-            empty={<NoFiles hasUnreadFiles={connection?.pageInfo.hasNextPage ?? false} />}
+            empty={<NoFiles hasNextPage={connection?.pageInfo.hasNextPage ?? false} />}
           />
         </>
       )}
@@ -97,14 +97,14 @@ export function Files() {
   )
 }
 
-/** Placeholder for an empty file list. If `hasUnreadFiles` is true, the search continues on the next page. */
-function NoFiles({ hasUnreadFiles }: { hasUnreadFiles: boolean }) {
+/** Placeholder for an empty file list. If `hasNextPage` is true, the search continues on the next page. */
+function NoFiles({ hasNextPage }: { hasNextPage: boolean }) {
   const names = [...query.value.keys()]
   const context = query.value.get('context')
   if (names.some((name) => name !== 'context' && name !== 'sort'))
     return (
       <EmptyState icon="search" title={t.noneTitle}>
-        <p>{hasUnreadFiles ? t.noneYetHint : t.noneHint}</p>
+        <p>{hasNextPage ? t.noneYetHint : t.noneHint}</p>
         <Button onClick={() => updateQuery(Object.fromEntries(names.map((name) => [name, null])))}>{t.clearFilters}</Button>
       </EmptyState>
     )

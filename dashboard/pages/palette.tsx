@@ -37,15 +37,15 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const text = useSignal('')
   const selected = useSignal(0)
   const entries = usePaletteEntries(text)
-  const at = Math.min(selected.value, entries.length - 1)
+  const activeIndex = Math.min(selected.value, entries.length - 1)
   useEffect(() => {
     const element = dialog.current!
     element.showModal()
     return () => element.close()
   }, [])
   useEffect(() => {
-    document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: 'nearest' })
-  }, [at])
+    document.getElementById(`${id}-${activeIndex}`)?.scrollIntoView({ block: 'nearest' })
+  }, [activeIndex])
   const runEntry = (entry: Entry | undefined) => {
     if (!entry) return
     onClose()
@@ -55,11 +55,11 @@ export function Palette({ onClose }: { onClose: () => void }) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
     if (step && entries.length > 0) {
       event.preventDefault()
-      selected.value = (at + step + entries.length) % entries.length
+      selected.value = (activeIndex + step + entries.length) % entries.length
     }
     if (event.key === 'Enter') {
       event.preventDefault()
-      runEntry(entries[at])
+      runEntry(entries[activeIndex])
     }
   }
   return (
@@ -76,12 +76,18 @@ export function Palette({ onClose }: { onClose: () => void }) {
     >
       <SearchField
         listId={`${id}-list`}
-        activeId={at >= 0 ? `${id}-${at}` : undefined}
+        activeId={activeIndex >= 0 ? `${id}-${activeIndex}` : undefined}
         text={text}
         onChange={() => (selected.value = 0)}
         onKeyDown={onKeyDown}
       />
-      <Results id={id} entries={entries} at={at} onSelect={(index) => (selected.value = index)} onRun={runEntry} />
+      <Results
+        id={id}
+        entries={entries}
+        activeIndex={activeIndex}
+        onSelect={(index) => (selected.value = index)}
+        onRun={runEntry}
+      />
       {entries.length === 0 && <p class="palette-empty dim">{t.noResults}</p>}
     </dialog>
   )
@@ -122,12 +128,12 @@ const SearchField = ({ listId, activeId, text, onChange, onKeyDown }: SearchFiel
 interface ResultsProps {
   id: string
   entries: readonly Entry[]
-  at: number
+  activeIndex: number
   onSelect: (index: number) => void
   onRun: (entry: Entry) => void
 }
 
-const Results = ({ id, entries, at, onSelect, onRun }: ResultsProps) => (
+const Results = ({ id, entries, activeIndex, onSelect, onRun }: ResultsProps) => (
   <div id={`${id}-list`} role="listbox" aria-label={t.results} class="palette-list">
     {(Object.keys(t.groups) as Entry['group'][]).map((group) => {
       const members = entries.flatMap((entry, index) => (entry.group === group ? [{ entry, index }] : []))
@@ -143,9 +149,9 @@ const Results = ({ id, entries, at, onSelect, onRun }: ResultsProps) => (
               key={entry.id}
               id={`${id}-${index}`}
               role="option"
-              aria-selected={index === at}
+              aria-selected={index === activeIndex}
               class="palette-option"
-              onPointerMove={() => index !== at && onSelect(index)}
+              onPointerMove={() => index !== activeIndex && onSelect(index)}
               onClick={() => onRun(entry)}
             >
               <Icon name={entry.icon} />

@@ -39,8 +39,8 @@ export function WebhookActions({ webhook }: { webhook: WebhookDetails }) {
   const openDialog = useSignal<DialogName | undefined>(undefined)
   const secret = useSignal<string | undefined>(undefined)
   const closeDialog = () => (openDialog.value = undefined)
-  const setStatus = async (to: 'active' | 'disabled') => {
-    const { error } = await mutate(statusDocument, { id, status: to })
+  const setStatus = async (newStatus: 'active' | 'disabled') => {
+    const { error } = await mutate(statusDocument, { id, status: newStatus })
     if (!error) reloadData()
     return error
   }

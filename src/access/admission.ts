@@ -120,13 +120,13 @@ export class Attempt {
   }
 
   /** Marks the attempt as successful. Returns its call log row, which a service can commit together with its change. */
-  succeed(): Pick<Entry, 'call'> {
+  markSucceeded(): Pick<Entry, 'call'> {
     this.outcome = 'succeeded'
     return { call: this.#createCallRow() }
   }
 
   /** Marks the attempt as failed. Returns its call log row, which a service can commit together with its change. */
-  fail(error: PublicError, validation: unknown = null): Pick<Entry, 'call'> {
+  markFailed(error: PublicError, validation: unknown = null): Pick<Entry, 'call'> {
     this.outcome = 'failed'
     const row = this.#createCallRow()
     return { call: row && toFailedCall(row, error, validation) }
@@ -179,11 +179,11 @@ export class Admission {
   }
 
   /**
-   * Throws 401, 403 or 429 if the attempt is not allowed. If `isCounted` is true, the rate limit has already counted the call, so
-   * it is not counted again.
+   * Throws 401, 403 or 429 if the attempt is not allowed. If `isAlreadyCounted` is true, the rate limit has already counted the
+   * call, so it is not counted again.
    */
-  async admit({ call, actor, endpoint }: Attempt, { isCounted = false } = {}): Promise<void> {
-    if (!isCounted) enforceRateLimit(call, await this.parts.limits.countCall(actor))
+  async admit({ call, actor, endpoint }: Attempt, { isAlreadyCounted = false } = {}): Promise<void> {
+    if (!isAlreadyCounted) enforceRateLimit(call, await this.parts.limits.countCall(actor))
     requireAccess(actor, endpoint)
   }
 
@@ -203,7 +203,7 @@ export class Admission {
   async logSuccess(attempt: Attempt): Promise<void> {
     if (attempt.isSettled) return
     const { outcome } = attempt
-    const entry = attempt.succeed()
+    const entry = attempt.markSucceeded()
     if (!entry.call) return
     await this.parts.ledger.commit(entry).catch((error) => {
       throw replaceErrorAfterCommit(outcome, error)
@@ -218,7 +218,7 @@ export class Admission {
     if (error instanceof AssayError && httpStatus[error.code] === 503 && error.cause) this.parts.onOutage(call.id, error)
     const reported = response ?? toPublicError(error)
     this.recordRejection(call, reported)
-    const entry = { ...attempt.fail(reported), ...createBlockedFileEntry(attempt, reported) }
+    const entry = { ...attempt.markFailed(reported), ...createBlockedFileEntry(attempt, reported) }
     // If this write fails too, the client still receives the original error.
     if (entry.call || entry.blocked) await this.parts.ledger.commit(entry).catch(() => {})
     return error

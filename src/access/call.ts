@@ -29,14 +29,14 @@ export class Call extends RequestData {
     key: string,
     endpoint: Endpoint,
     work: (attempt: Attempt) => Promise<T>,
-    options: { isCounted?: boolean } = {},
+    options: { isAlreadyCounted?: boolean } = {},
   ): Promise<T> {
-    const isCounted = options.isCounted || this.beforeBody.attempt !== undefined
+    const isAlreadyCounted = options.isAlreadyCounted || this.beforeBody.attempt !== undefined
     const attempt = this.startAttempt(key, endpoint)
     let result: T
     try {
       if (attempt.outcome === 'admitted') attempt.outcome = 'running'
-      else await this.admission.admit(attempt, { isCounted })
+      else await this.admission.admit(attempt, { isAlreadyCounted })
       if (this.cost.isExpensive) await this.admission.admitExpensiveRequest(attempt)
       result = await this.cost.executeSequentially(() => work(attempt))
     } catch (error) {
@@ -47,7 +47,7 @@ export class Call extends RequestData {
   }
 
   /** Admits a request before its body is read. Logs failures that occur before a root field runs. */
-  async withBody<T>(endpoint: Endpoint, work: (actor: Actor) => Promise<T>): Promise<T> {
+  async admitBeforeBody<T>(endpoint: Endpoint, work: (actor: Actor) => Promise<T>): Promise<T> {
     const attempt = new Attempt(this, endpoint)
     this.beforeBody.attempt = attempt
     try {
@@ -62,8 +62,8 @@ export class Call extends RequestData {
   }
 
   /** Admits an upload before its body is read, and acquires an upload slot. */
-  withUpload<T>(endpoint: Endpoint, headers: IncomingHttpHeaders, work: (actor: Actor) => Promise<T>): Promise<T> {
-    return this.withBody(endpoint, async (actor) => {
+  admitUpload<T>(endpoint: Endpoint, headers: IncomingHttpHeaders, work: (actor: Actor) => Promise<T>): Promise<T> {
+    return this.admitBeforeBody(endpoint, async (actor) => {
       const release = await this.admission.bodies.acquireUploadSlot(actor, endpoint, headers)
       try {
         return await work(actor)

@@ -124,7 +124,7 @@ export class IdentityListener implements CacheValidity {
   /** Sends echoes until the connection is closed. Calls `onLost` if the connection stops responding. */
   async #sendEchoes(client: Client, onLost: (error: Error) => void): Promise<void> {
     const connectedAt = performance.now()
-    const getSilentMs = () => performance.now() - Math.max(connectedAt, this.#provenUntil)
+    const getSilenceMs = () => performance.now() - Math.max(connectedAt, this.#provenUntil)
     let isSending = false
     const sendEcho = async () => {
       isSending = true
@@ -136,11 +136,11 @@ export class IdentityListener implements CacheValidity {
     while (this.#client === client) {
       if (!isSending) sendEcho().catch(onLost)
       await sleep(echoIntervalMs, undefined, { ref: false })
-      if (getSilentMs() <= validityMs) continue
+      if (getSilenceMs() <= validityMs) continue
       // After a blocked event loop resumes, timers run before network events, so let Node.js first read the messages that have
       // already arrived.
       await new Promise(setImmediate)
-      if (getSilentMs() > (isSending ? validityMs : maxSilenceMs)) onLost(new Error('the connection stopped responding'))
+      if (getSilenceMs() > (isSending ? validityMs : maxSilenceMs)) onLost(new Error('the connection stopped responding'))
     }
   }
 

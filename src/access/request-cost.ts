@@ -60,9 +60,9 @@ export class ConcurrentCosts {
    * or the wait takes too long.
    */
   acquire(tenantId: string, cost: number, signal?: AbortSignal): Promise<() => void> {
-    const createError = (running: number) =>
+    const createError = (runningCost: number) =>
       rateLimited(
-        `The request has a cost of ${cost}. This tenant's requests in progress have a cost of ${running}. The limit is ${maxCost}. Retry in 1 s, or request fewer fields or smaller pages.`,
+        `The request has a cost of ${cost}. This tenant's requests in progress have a cost of ${runningCost}. The limit is ${maxCost}. Retry in 1 s, or request fewer fields or smaller pages.`,
         1,
         { cost, limit: maxCost },
       )

@@ -9,7 +9,7 @@ import { createSpoolFolder, openConfiguredScanner, openWorkers } from '../inspec
 import { toSnakeCase } from '../platform/case-conversion.js'
 import { isId } from '../platform/ids.js'
 import { Spool } from '../platform/spool/spool.js'
-import { openStoredObjects, toStoreFolder } from '../platform/storage/stored-objects.js'
+import { getFolderInStore, openStoredObjects } from '../platform/storage/stored-objects.js'
 import { megabyte } from '../platform/units.js'
 import { type Command, type CommandContext, findTenantActor, flag, type OptionValues, text, UsageError } from './command.js'
 
@@ -43,7 +43,7 @@ export const adoptCommands: Record<string, Command> = {
  * segment of a blob identifies its tenant.
  */
 function parseFolder(url: string, storageUrl: string): { tenantId: string; folder: string } {
-  const folder = toStoreFolder(url, storageUrl)
+  const folder = getFolderInStore(url, storageUrl)
   const [tenantId, ...names] = folder?.split('/') ?? []
   const isFolder = names.pop() === '' && names.length > 0 && names.every((name) => !['', '.', '..'].includes(name))
   if (folder === undefined || !isId('ten', tenantId) || !isFolder)
@@ -117,10 +117,10 @@ async function runWithProgress(
   return { result: { dry_run: request.isDryRun, ...done, ...counts }, ...(error && { error }) }
 }
 
-function formatProgress(adopted: { objects: number; bytes: number }, total: { objects: number }, ms: number): string {
+function formatProgress(adopted: { objects: number; bytes: number }, total: { objects: number }, elapsedMs: number): string {
   const share = total.objects === 0 ? 1 : Math.min(1, adopted.objects / total.objects)
   const bar = '#'.repeat(Math.floor(share * 20)).padEnd(20, '.')
-  const rate = Math.round((adopted.objects * 1000) / ms)
+  const rate = Math.round((adopted.objects * 1000) / elapsedMs)
   return `[${bar}] ${Math.floor(share * 100)} %: ${adopted.objects} of ${total.objects} objects, ${toMegabytes(adopted.bytes)} MB, ${rate} objects/s`
 }
 

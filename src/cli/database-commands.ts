@@ -16,14 +16,14 @@ export const databaseCommands: Record<string, Command> = {
         const result = toJsonResult(await distributeDatabase(client, print))
         // Test on a new connection, because the current one may have cached plans that became invalid when the tables were
         // distributed.
-        const failure = await findStatementError(database)
+        const failure = await findSelfTestError(database)
         return { result: { ...result, self_test: failure ?? 'passed' }, ...(failure !== undefined && { error: failure }) }
       })
     },
   },
 }
 
-async function findStatementError(database: Database): Promise<string | undefined> {
+async function findSelfTestError(database: Database): Promise<string | undefined> {
   const client = await database.connectDedicated('assay self-test')
   return runSelfTest(client)
     .then(

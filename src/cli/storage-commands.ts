@@ -67,7 +67,7 @@ export const storageCommands: Record<string, Command> = {
       const logError =
         typeof checkpoint === 'string' ? await services.log.findCheckpointError(await readCheckpoint(checkpoint)) : undefined
       const repaired = repair ? await services.storageHealth.repairCounters() : undefined
-      const counts = await services.storageHealth.verify({ deep: deep === true, whole: true })
+      const counts = await services.storageHealth.verify({ readBlobs: deep === true, recomputeHashes: true })
       const fields = ['countersDrift', 'filesWithoutBlob', 'blobsWithoutFile', 'corrupted', 'journalDrift'] as const
       const result = pickFields(counts, fields)
       const response = { ...result, ...(repaired && { repaired: repaired.map(({ tenantId, what }) => `${tenantId}: ${what}`) }) }

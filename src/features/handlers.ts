@@ -14,7 +14,7 @@ import { openGraphqlPage } from '../api/http/graphql-handler.js'
 import { Health } from '../api/http/health.js'
 import type { Metrics } from '../api/http/metrics.js'
 import { openSubscriptions } from '../api/http/subscriptions.js'
-import { createLinkUpload } from '../api/rest/link-upload.js'
+import { createLinkUploadHandler } from '../api/rest/link-upload.js'
 import { createRestHandler } from '../api/rest/router.js'
 import type { VirusScanner } from '../inspection/scanners/virus-scanner.js'
 import type { Origin } from '../platform/actor.js'
@@ -38,9 +38,9 @@ import { createResolvers } from './resolvers.js'
 import type { Services } from './services.js'
 import { createUploadLinkHandler } from './upload-links/upload-link-handler.js'
 import {
-  createLinkUploadProtocol,
-  createProtocolHeadersHandler,
+  createResumableLinkUploadHandler,
   createResumableUploadHandler,
+  createTusHeadersHandler,
   exposedHeaders,
 } from './uploads/resumable-uploads.js'
 import type { UploadDependencies } from './uploads/upload-reception.js'
@@ -167,7 +167,7 @@ async function createFeatureHandlers(dependencies: HandlerDependencies, schema: 
   const { createCall } = callers
   const secure = config.publicUrl.startsWith('https:')
   const maxBytes = config.maxUploadMb * megabyte
-  const protocol = createProtocolDependencies(dependencies)
+  const protocol = toUploadDependencies(dependencies)
   const onRestError = createErrorLogger(dependencies, 'A REST request failed because of an internal error.')
   const onLinkError = createErrorLogger(dependencies, 'An upload through a link failed because of an internal error.')
   const onExportError = createErrorLogger(dependencies, 'An export failed after it had started.')
@@ -178,15 +178,15 @@ async function createFeatureHandlers(dependencies: HandlerDependencies, schema: 
     dashboard: config.dashboard ? await openDashboard(createSessionHandler({ ...services, createCall, secure })) : undefined,
     log: createLogHandler({ ...services, ...callers }),
     resumable: {
-      describe: createProtocolHeadersHandler(maxBytes),
+      describe: createTusHeadersHandler(maxBytes),
       exposedHeaders,
       handle: createResumableUploadHandler(protocol, createCall),
     },
     uploadLinks: createUploadLinkHandler({
       ...callers,
       lookup: services.uploadLinkLookup,
-      upload: createLinkUpload({ schema, contexts, spool, onError: onLinkError }),
-      tus: createLinkUploadProtocol(protocol, maxBytes),
+      upload: createLinkUploadHandler({ schema, contexts, spool, onError: onLinkError }),
+      tus: createResumableLinkUploadHandler(protocol, maxBytes),
     }),
   }
 }
@@ -223,7 +223,7 @@ function createDownloadHandler({ services, metrics, downloadCuts, logger }: Hand
   })
 }
 
-function createProtocolDependencies(dependencies: HandlerDependencies): UploadDependencies {
+function toUploadDependencies(dependencies: HandlerDependencies): UploadDependencies {
   const { config, services, uploads, uploadStorage, spool, scanner, database } = dependencies
   return {
     pool: database.pool,
@@ -249,7 +249,7 @@ function createHealthCheck(dependencies: HandlerDependencies): Health {
     spool,
     scanner: scanner.url === 'none:' ? null : scanner,
     isDiskFull,
-    processes: siblings && (() => ({ running: siblings.state.running, of: siblings.self.of })),
+    processes: siblings && (() => ({ running: siblings.state.running, total: siblings.self.count })),
     replicaBehindMs: database.replica && (() => database.replica!.getLagMs()),
     storageFindings: () => countStorageFindings(database.pool),
     findRejectedStatements: () => selfTest.findFailure(),

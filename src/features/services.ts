@@ -15,7 +15,7 @@ import type { Config } from '../platform/config/config.js'
 import type { Database } from '../platform/db/client.js'
 import { hasCitus } from '../platform/db/distribution.js'
 import { openStorage } from '../platform/storage/index.js'
-import { createApiKeyLoader, createKeyUseWriter } from './api-keys/api-key.lookup.js'
+import { createApiKeyLoader, createLastUsedWriter } from './api-keys/api-key.lookup.js'
 import { ApiKeyService } from './api-keys/api-key.service.js'
 import { AuditLogService } from './audit-logs/audit-log.service.js'
 import { CallLogService } from './call-logs/call-log.service.js'
@@ -119,7 +119,7 @@ function createIdentity(
     pool,
     connection: { connectionString: databaseUrl },
     loadApiKey: createApiKeyLoader(pool),
-    writeKeyUses: createKeyUseWriter(pool),
+    writeKeyUses: createLastUsedWriter(pool),
     loadSession: createSessionLoader(pool),
     outside: jwt && { ...jwt, jwksUrl: new URL(jwt.jwksUrl), findOrCreateUser: createExternalUserFinder(pool, ledger) },
   })

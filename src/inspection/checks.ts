@@ -49,14 +49,14 @@ const checkExtension: Check = async (file) => {
     const message = `${what} is not allowed in context '${rules.contextKey}'. Allowed extensions: ${allowed.join(', ')}.`
     return { outcome: 'failed', message, evidence: { extension: name, allowed } }
   }
-  const createUnreadVerdict = (reason: string): CheckVerdict => ({
+  const createUncheckedVerdict = (reason: string): CheckVerdict => ({
     outcome: 'passed',
     message: `Extension '${file.extension}' is allowed. The content was not checked because ${reason}.`,
     evidence: { extension: file.extension },
   })
-  if (file.tooLarge) return createUnreadVerdict('the file is too large')
+  if (file.tooLarge) return createUncheckedVerdict('the file is too large')
   const findings = await file.findings()
-  if ('failure' in findings) return createUnreadVerdict('the file could not be read')
+  if ('failure' in findings) return createUncheckedVerdict('the file could not be read')
   const { type, mime, fits, durationMs } = findings.recognition
   const evidence = { extension: file.extension, recognised: type, content_type: mime }
   const found = type ? `is ${typeNames[type] ?? `of type ${type.toUpperCase()}`}` : 'has an unknown type'
@@ -126,7 +126,7 @@ const checkBlankness: Check = async (file) => {
 }
 
 /** Passes if common programs can open the file, it is not maliciously crafted, and the context accepts its content. */
-const checkSoundness: Check = async (file) => {
+const checkIntegrity: Check = async (file) => {
   const { rules, content } = file.submission
   const { requiredSha256: required } = rules
   if (required && content && content.sha256 !== required) return toChecksumVerdict(content.sha256, required)
@@ -244,7 +244,7 @@ const checks: Record<BlockReason, Check> = {
   invalid_extension: checkExtension,
   size_exceeded: checkSize,
   blank_file: checkBlankness,
-  corrupt_file: checkSoundness,
+  corrupt_file: checkIntegrity,
   virus_detected: checkForViruses,
 }
 

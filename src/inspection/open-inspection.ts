@@ -36,10 +36,10 @@ export function openWorkers({ config, logger, siblings }: Dependencies, contentF
   const sandbox = tryOpenSandbox(contentFolder, logger)
   const uploads = new WorkerPool({
     workers: getProcessShare(config.validationWorkers, processNumber),
-    processMemoryMb: Math.floor(getMemoryLimit() / 2 / megabyte / processNumber.of),
+    processMemoryMb: Math.floor(getMemoryLimit() / 2 / megabyte / processNumber.count),
     sandbox,
   })
-  const previewMemoryMb = Math.min(maxPreviewMemoryMb, Math.floor(getMemoryLimit() / 8 / megabyte / processNumber.of))
+  const previewMemoryMb = Math.min(maxPreviewMemoryMb, Math.floor(getMemoryLimit() / 8 / megabyte / processNumber.count))
   const previews = new WorkerPool({ workers: 1, processMemoryMb: previewMemoryMb, idleMs: previewIdleMs, sandbox })
   return { uploads, previews, close: async () => void (await Promise.all([uploads.close(), previews.close()])) }
 }

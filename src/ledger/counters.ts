@@ -27,7 +27,7 @@ export const storedHoursDays = 400
  * Returns the start of the first day for which hourly counters are retained. Statistics for a part of an earlier day must count
  * table rows instead.
  */
-export const getStartOfStoredHours = (now: Date): Date => new Date(startOfDay(now).getTime() - storedHoursDays * 86_400_000)
+export const getHourlyRetentionStart = (now: Date): Date => new Date(startOfDay(now).getTime() - storedHoursDays * 86_400_000)
 
 /** SQL that assigns each delta to the hourly, daily and total counters of its tenant, API key and context. */
 export const deltaBuckets = `CROSS JOIN LATERAL (VALUES (''), (d.api_key_id), (d.context_id)) AS s(subject)

@@ -121,12 +121,13 @@ export class LockTimeoutError extends Error {
 }
 
 /**
- * Calls `write` with a connection. If `write` fails, closes the connection and rejects the entries that `getUnanswered` returns.
+ * Calls `write` with a connection. If `write` fails, closes the connection and rejects the entries that `getUnansweredEntries`
+ * returns.
  */
 export async function writeWithConnection(
   pool: Pool,
   write: (client: PoolClient) => Promise<void>,
-  getUnanswered: () => Pick<PendingEntry, 'reject'>[],
+  getUnansweredEntries: () => Pick<PendingEntry, 'reject'>[],
 ): Promise<void> {
   let client: PoolClient | undefined
   let broken: Error | undefined
@@ -137,7 +138,7 @@ export async function writeWithConnection(
     broken = error as Error
     const isUnwritten = !client || error instanceof LockTimeoutError
     const failure = isUnwritten ? toUnavailableError(error) : createOutcomeUnknownError(error)
-    for (const { reject } of getUnanswered()) reject(failure)
+    for (const { reject } of getUnansweredEntries()) reject(failure)
   } finally {
     client?.release(broken)
   }

@@ -31,11 +31,11 @@ export class DiskReserve {
   }
 
   /**
-   * Creates the reserve, or deletes it if the disk is full and `keep` is false. Ignores errors, because the service also works
-   * without the reserve.
+   * Creates the reserve, or deletes it if the disk is full and `keepReserve` is false. Ignores errors, because the service also
+   * works without the reserve.
    */
-  adjust({ keep = false } = {}): Promise<void> {
-    this.#running = this.#running.then(() => this.#adjust(keep)).catch(() => {})
+  adjust({ keepReserve = false } = {}): Promise<void> {
+    this.#running = this.#running.then(() => this.#adjust(keepReserve)).catch(() => {})
     return this.#running
   }
 
@@ -46,11 +46,11 @@ export class DiskReserve {
     return existed
   }
 
-  async #adjust(keep: boolean): Promise<void> {
+  async #adjust(keepReserve: boolean): Promise<void> {
     const { bavail, blocks, bsize } = await statfs(dirname(this.#file))
     const bytes = Math.min(this.#maxBytes, Math.floor((blocks * bsize) / 8))
     const free = bavail * bsize
-    if (free < bytes / 2 && !keep) {
+    if (free < bytes / 2 && !keepReserve) {
       this.#isFull = true
       await this.release()
     } else if (free >= 2 * bytes) {

@@ -57,8 +57,8 @@ export const getFirstId = (prefix: IdPrefix, time: Date): string =>
 export const maxPages = 2_147_483_647
 
 /** Creates the cursor for an item from its id and, if the list is not sorted by id, its sort key. */
-export const createCursor = (id: string, by?: { sort: string; key: string } | undefined): string =>
-  Buffer.from(by ? `${id} ${by.sort} ${by.key}` : id).toString('base64url')
+export const createCursor = (id: string, sortPosition?: { sort: string; key: string } | undefined): string =>
+  Buffer.from(sortPosition ? `${id} ${sortPosition.sort} ${sortPosition.key}` : id).toString('base64url')
 
 const decodeCursor = (cursor: string): string => Buffer.from(cursor, 'base64url').toString()
 

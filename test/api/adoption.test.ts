@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
-const verify = () => world.app.services.storageHealth.verify({ deep: true })
+const verify = () => world.app.services.storageHealth.verify({ readBlobs: true })
 const adopt = (folder: string, ...options: string[]) =>
   run(env, 'adopt', '--context', 'notes', ...options, `file://${root}/${tenant.tenantId}/${folder}`)
 const writeObjects = (files: Record<string, string | Uint8Array>) => writeFiles(join(root, tenant.tenantId), files)
@@ -285,7 +285,7 @@ test('adopts bucket objects in place without deleting rejected objects', async (
     expect(await (await fetch(url)).text()).toMatch(/^text \d+$/)
     await run(createCommandEnv(bucketWorld, bucketEnv), 'sweep')
     expect(fakeS3.objects.has(`${folder}/program.exe`)).toBe(true)
-    expect(await bucketWorld.app.services.storageHealth.verify({ deep: true })).toEqual({ ...healthy, blobsWithoutFile: 6 })
+    expect(await bucketWorld.app.services.storageHealth.verify({ readBlobs: true })).toEqual({ ...healthy, blobsWithoutFile: 6 })
   } finally {
     await bucketWorld.close()
     await fakeS3.stop()

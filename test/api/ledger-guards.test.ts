@@ -21,7 +21,7 @@ const upload = (tenant: TestTenant, headers: Record<string, string> = {}) =>
 const countFiles = async (tenant: TestTenant): Promise<number> =>
   (await tenant.admin.get('/files')).body.data.pagination.total_items
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
-const verifyStorage = () => world.app.services.storageHealth.verify({ deep: true })
+const verifyStorage = () => world.app.services.storageHealth.verify({ readBlobs: true })
 
 /** Opens a transaction that holds the locks acquired by the statement `lock` until `release` is called. */
 async function holdLock(lock: string, values: unknown[]): Promise<{ query: pg.Client['query']; release: () => Promise<void> }> {
@@ -230,7 +230,7 @@ describe('upload rules', () => {
 describe('rule changes during an upload', () => {
   /** Changes the context after an upload has read its rules, then sends the rest of the file. */
   async function uploadDuring(tenant: TestTenant, name: string, change: () => Promise<ApiResponse>): Promise<ApiResponse> {
-    const read = jest.spyOn(world.app.services.contexts, 'findRecent')
+    const read = jest.spyOn(world.app.services.contexts, 'findWithCache')
     const part = (header: string) => `--b\r\nContent-Disposition: form-data; ${header}\r\n\r\n`
     async function* body() {
       yield Buffer.from(`${part('name="context"')}notes\r\n${part(`name="file"; filename="${name}"`)}some `)
@@ -286,7 +286,7 @@ describe('uploads that start with outdated context rules', () => {
     const actor = { tenantId: tenant.tenantId, contexts: null } as never
     const old = await contexts.find(actor, 'notes')
     expect((await tenant.admin.patch('/contexts/notes', change)).status).toBe(200)
-    const read = jest.spyOn(contexts, 'findRecent')
+    const read = jest.spyOn(contexts, 'findWithCache')
     if (isOnlyForm) read.mockResolvedValueOnce(old)
     else read.mockResolvedValue(old)
     try {

@@ -71,7 +71,7 @@ describe('quota for unfinished uploads', () => {
     expect((await tenant.admin.get('/stats/logs?operation=upload')).body.data.pagination.total_items).toBe(0)
     // No bytes are reserved, so a single-request upload succeeds.
     expect((await tenant.admin.upload('raw', 'c.bin', createBytes(megabyte))).status).toBe(201)
-    expect(await world.app.services.storageHealth.verify({ tenantId: tenant.tenantId, deep: true })).toEqual(healthy)
+    expect(await world.app.services.storageHealth.verify({ tenantId: tenant.tenantId, readBlobs: true })).toEqual(healthy)
   })
 
   test('counts the bytes of unfinished uploads towards the context quota', async () => {
@@ -201,7 +201,7 @@ test('never exceeds the quota during 64 parallel uploads on two replicas', async
     for (const path of paths) expect((await tus.delete(path)).status).toBe(204)
     await new Sweeper(world.database.pool, world.app.services.storage).sweep()
     expect(await storedBytes(tenant)).toBe(0)
-    expect(await world.app.services.storageHealth.verify({ tenantId: tenant.tenantId, deep: true })).toEqual(healthy)
+    expect(await world.app.services.storageHealth.verify({ tenantId: tenant.tenantId, readBlobs: true })).toEqual(healthy)
   } finally {
     await replica.close()
   }

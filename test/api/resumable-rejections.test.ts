@@ -213,7 +213,7 @@ describe('terminated, expired and deleted resumable uploads', () => {
     await sweep()
     expect(await listBlobs()).toBe(1)
     const { tenantId } = tenant
-    expect(await world.app.services.storageHealth.verify({ tenantId, deep: true })).toEqual({
+    expect(await world.app.services.storageHealth.verify({ tenantId, readBlobs: true })).toEqual({
       countersDrift: 0,
       filesWithoutBlob: 0,
       blobsWithoutFile: 0,

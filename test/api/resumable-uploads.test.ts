@@ -95,7 +95,7 @@ describe('resumable uploads', () => {
     expect((await calls(own)).pagination.total_items).toBe(1)
     await sweep()
     expect(await countBlobs(own)).toBe(1)
-    expect(await world.app.services.storageHealth.verify({ tenantId: own.tenantId, deep: true })).toEqual(healthy)
+    expect(await world.app.services.storageHealth.verify({ tenantId: own.tenantId, readBlobs: true })).toEqual(healthy)
   })
 
   test('validates and logs an empty resumable upload only once', async () => {

@@ -29,7 +29,7 @@ async function createTrashedFile(contextKey: string, policy: object = { trash_da
   return async () => getData(await tenant.admin.upload(contextKey, 'a.txt', 'ten bytes.'), created).file_id
 }
 
-const verifyStorage = () => world.app.services.storageHealth.verify({ deep: true })
+const verifyStorage = () => world.app.services.storageHealth.verify({ readBlobs: true })
 const usedBytes = async (contextKey: string) => getData(await tenant.admin.get(`/contexts/${contextKey}`)).storage_used_bytes
 const countFiles = async (contextKey: string) =>
   getData(await tenant.admin.get(`/files?context=${contextKey}`)).pagination.total_items

@@ -23,7 +23,7 @@ afterAll(async () => {
 
 const link = (more: Record<string, unknown> = {}, by = tenant.admin) => LinkClient.create(by, 'notes', more)
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
-const verify = () => world.app.services.storageHealth.verify({ tenantId: tenant.tenantId, deep: true })
+const verify = () => world.app.services.storageHealth.verify({ tenantId: tenant.tenantId, readBlobs: true })
 const getLink = async ({ id }: LinkClient) => (await tenant.admin.get(`/upload-links/${id}`)).body.data
 const countFiles = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items
 

@@ -25,7 +25,7 @@ afterAll(() => fixture.close())
 async function drift(complete: boolean): Promise<number> {
   const client = await fixture.database.connectDedicated('test')
   try {
-    return await countJournalErrors(client, { tenantId: null, whole: complete })
+    return await countJournalErrors(client, { tenantId: null, recomputeHashes: complete })
   } finally {
     await client.end()
   }

@@ -162,7 +162,7 @@ describeIf(existsSync(here('node_modules')), 'their parser is not installed (npm
       orphaned.scheduleDeletion(`${tenant.tenantId}/notes/gone.txt`)
       await orphaned.updateDueTimes()
       await deleteOldHourlyCounters(world.database.pool)
-      await services.storageHealth.verify({ deep: true })
+      await services.storageHealth.verify({ readBlobs: true })
       await services.rescans.getCounts()
       while (await world.app.rescanner.scanNextBatch()) {}
       const { rows: functions } = await world.database.pool.query(

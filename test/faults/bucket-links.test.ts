@@ -35,7 +35,7 @@ test('invalidates the bucket URL of a deleted file before the next periodic swee
 test('`verify --deep` finds an object that is listed but cannot be read', async () => {
   const id = await upload()
   bucketWorld.bucket.faults.plan('media', { kind: 'status', status: 404 }, 50)
-  const found = await world.app.services.storageHealth.verify({ tenantId: tenant.tenantId, deep: true })
+  const found = await world.app.services.storageHealth.verify({ tenantId: tenant.tenantId, readBlobs: true })
   bucketWorld.bucket.faults.clear()
   expect([id.startsWith('file_'), found]).toEqual([
     true,

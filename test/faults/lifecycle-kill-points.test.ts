@@ -31,7 +31,7 @@ const upload = async (): Promise<string> => (await tenant.admin.upload('mortal',
 /** Checks that each file has one state and one event per step, and that all counters agree. */
 async function expectAgreement(): Promise<void> {
   await new Sweeper(world.database.pool, world.app.services.storage).sweep()
-  expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthyStorage)
+  expect(await world.app.services.storageHealth.verify({ readBlobs: true })).toEqual(healthyStorage)
 }
 const eventsOf = async (fileId: string) =>
   (await world.database.pool.query('SELECT type FROM journal WHERE subject = $1 ORDER BY sequence', [fileId])).rows.map(

@@ -46,7 +46,7 @@ async function sweep(): Promise<{ removed: number; reasons: string[] }> {
 }
 // The due time is far enough in the past to tolerate clock adjustments during the test.
 const makeDue = () => query("UPDATE blob_garbage SET due_at = now() - interval '1 minute'")
-const verified = () => world.app.services.storageHealth.verify({ deep: true })
+const verified = () => world.app.services.storageHealth.verify({ readBlobs: true })
 const held = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
 
 const openTransactions = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'`

@@ -20,7 +20,7 @@ function createReconciler(pace: Partial<Pace> = {}): Reconciler {
   return new Reconciler({
     ...world.app.services,
     logger: world.log.logger,
-    pace: { pathsPerSecond: 1_000_000, sample: 1, ...pace },
+    pace: { pathsPerSecond: 1_000_000, readFraction: 1, ...pace },
   })
 }
 
@@ -82,7 +82,7 @@ describe('mismatches between database rows and blobs', () => {
     ]
     expect(await findings()).toEqual(expected)
     const health = { countersDrift: 0, filesWithoutBlob: 1, blobsWithoutFile: 1, corrupted: 2, journalDrift: 0 }
-    expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(health)
+    expect(await world.app.services.storageHealth.verify({ readBlobs: true })).toEqual(health)
     // A pass without reading blobs detects a wrong size but not wrong bytes.
     expect(await graphqlHealth(tenant)).toEqual({ ...health, corrupted: 1 })
     expect(await world.app.services.storageHealth.verify({ tenantId: tenant.tenantId })).toEqual({ ...health, corrupted: 1 })
@@ -128,7 +128,7 @@ describe('mismatches between database rows and blobs', () => {
     })
     while (!done) {
       await runPass()
-      expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
+      expect(await world.app.services.storageHealth.verify({ readBlobs: true })).toEqual(healthy)
     }
     await work
     expect(await findings()).toEqual([])
@@ -193,10 +193,10 @@ describe('reconciler passes', () => {
     const tenant = await newTenant()
     const [file] = await storeFiles(tenant, 3)
     await writeFile(storage().getFilePath(file!.path), 'TEXT number 0')
-    await runPass({ sample: 0 })
+    await runPass({ readFraction: 0 })
     expect(await findings()).toEqual([])
     const began = performance.now()
-    await runPass({ sample: 1, pathsPerSecond: 25 })
+    await runPass({ readFraction: 1, pathsPerSecond: 25 })
     expect(performance.now() - began).toBeGreaterThan(900)
     expect(await findings()).toEqual([['corrupted', file!.fileId]])
   })

@@ -116,7 +116,7 @@ describe('unavailable bucket', () => {
     const response = await tenant.admin.upload('notes', 'lost.txt', content)
     bucket.faults.clear()
     expect([201, 503]).toContain(response.status)
-    const health = await world.app.services.storageHealth.verify({ deep: true })
+    const health = await world.app.services.storageHealth.verify({ readBlobs: true })
     expect(health).toEqual({ countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 })
   })
 
@@ -267,7 +267,7 @@ describe('unavailable database', () => {
       await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')
       expect((await upload(`commit-${when}`)).status).toBe(201)
       expect(await held()).toBe(before + 1)
-      expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual({
+      expect(await world.app.services.storageHealth.verify({ readBlobs: true })).toEqual({
         countersDrift: 0,
         filesWithoutBlob: 0,
         blobsWithoutFile: 0,

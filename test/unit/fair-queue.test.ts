@@ -23,7 +23,7 @@ const opened = (waiting: Queued[], { maxLength = 1000, workers = 1 } = {}) => {
 /** Starts and ends all files one after another. */
 function drain(queue: FairQueue<Queued>): Queued[] {
   const started: Queued[] = []
-  for (let next = queue.next(); next; next = queue.next()) {
+  for (let next = queue.dequeue(); next; next = queue.dequeue()) {
     started.push(next)
     queue.release(next)
   }
@@ -38,11 +38,11 @@ describe('background work in the fair queue', () => {
     const [first, second] = files(background, 2)
     const own = file('a')
     const queue = opened([first!, second!, own], { workers: 2 })
-    expect([queue.next(), queue.next(), queue.next()]).toEqual([own, undefined, undefined])
+    expect([queue.dequeue(), queue.dequeue(), queue.dequeue()]).toEqual([own, undefined, undefined])
     queue.release(own)
-    expect([queue.next(), queue.next()]).toEqual([first, undefined])
+    expect([queue.dequeue(), queue.dequeue()]).toEqual([first, undefined])
     queue.release(first!)
-    expect(queue.next()).toBe(second)
+    expect(queue.dequeue()).toBe(second)
   })
 
   test('removes background work from a full queue to make room for other work', () => {
@@ -59,9 +59,9 @@ describe('order of the fair queue', () => {
   test("processes a tenant's queued files in order, at most one per worker at a time", () => {
     const waiting = files('a', 5)
     const queue = opened(waiting, { workers: 2 })
-    expect([queue.next(), queue.next(), queue.next()]).toEqual([waiting[0], waiting[1], undefined])
+    expect([queue.dequeue(), queue.dequeue(), queue.dequeue()]).toEqual([waiting[0], waiting[1], undefined])
     queue.release(waiting[1]!)
-    expect([queue.next(), queue.next()]).toEqual([waiting[2], undefined])
+    expect([queue.dequeue(), queue.dequeue()]).toEqual([waiting[2], undefined])
     const ownerless = [1, 2, 3].map((size) => ({ name: `${size}`, size }))
     expect(drain(opened(ownerless))).toEqual(ownerless)
   })
@@ -72,20 +72,20 @@ describe('order of the fair queue', () => {
 
   test('prefers tenants that use fewer workers', () => {
     const queue = opened(files('a', 3), { workers: 3 })
-    const [slow, quick] = [queue.next()!, queue.next()!]
+    const [slow, quick] = [queue.dequeue()!, queue.dequeue()!]
     queue.release(quick)
     for (const each of files('b', 3)) queue.add(each)
-    const started = [queue.next()!, queue.next()!]
+    const started = [queue.dequeue()!, queue.dequeue()!]
     for (const each of started) queue.release(each)
     // Owner a has had the same number of turns, but one of its files is still in progress.
-    expect(listOwners([...started, queue.next()!])).toBe('bbb')
+    expect(listOwners([...started, queue.dequeue()!])).toBe('bbb')
     queue.release(slow)
-    expect(queue.next()?.owner).toBe('a')
+    expect(queue.dequeue()?.owner).toBe('a')
   })
 
   test('prefers a tenant that recently used fewer workers', () => {
     const queue = opened(files('a', 20))
-    for (let start = 0; start < 3; start++) queue.release(queue.next()!)
+    for (let start = 0; start < 3; start++) queue.release(queue.dequeue()!)
     for (const each of files('b', 20)) queue.add(each)
     expect(listOwners(drain(queue))).toMatch(/^bbb(ab|ba){12}/)
   })
@@ -93,7 +93,7 @@ describe('order of the fair queue', () => {
   test('makes a new tenant wait for at most one file from each other tenant', () => {
     const owners = Array.from({ length: 100 }, (_, at) => `owner ${at} `)
     const queue = opened(owners.flatMap((owner) => files(owner, 10)))
-    for (let start = 0; start < 50; start++) queue.release(queue.next()!)
+    for (let start = 0; start < 50; start++) queue.release(queue.dequeue()!)
     const newcomer = file('newcomer')
     queue.add(newcomer)
     expect(drain(queue).indexOf(newcomer)).toBeLessThanOrEqual(100)
@@ -106,13 +106,18 @@ describe('large files in the fair queue', () => {
   test('leaves one of several workers free for small files', () => {
     const waiting = [large('a'), large('b'), large('c'), file('a'), file('a')]
     const queue = opened(waiting, { workers: 3 })
-    expect([queue.next(), queue.next(), queue.next(), queue.next()]).toEqual([waiting[0], waiting[1], waiting[3], undefined])
+    expect([queue.dequeue(), queue.dequeue(), queue.dequeue(), queue.dequeue()]).toEqual([
+      waiting[0],
+      waiting[1],
+      waiting[3],
+      undefined,
+    ])
     queue.release(waiting[3]!)
-    expect([queue.next(), queue.next()]).toEqual([waiting[4], undefined])
+    expect([queue.dequeue(), queue.dequeue()]).toEqual([waiting[4], undefined])
     queue.release(waiting[4]!)
-    expect(queue.next()).toBeUndefined()
+    expect(queue.dequeue()).toBeUndefined()
     queue.release(waiting[0]!)
-    expect(queue.next()).toBe(waiting[2])
+    expect(queue.dequeue()).toBe(waiting[2])
   })
 
   test('processes large files in order of arrival even with a single worker', () => {
@@ -167,7 +172,7 @@ describe('full fair queues', () => {
     queue.remove(waiting[1]!)
     queue.remove(waiting[1]!)
     queue.remove(waiting[3]!)
-    const started = queue.next()!
+    const started = queue.dequeue()!
     // Removing a file that no longer waits has no effect.
     queue.remove(started)
     queue.release(started)
@@ -180,7 +185,7 @@ describe('full fair queues', () => {
   test('always queues a retried file before other files of its tenant', () => {
     const waiting = files('a', 4)
     const queue = opened(waiting, { maxLength: 4 })
-    const fallen = queue.next()!
+    const fallen = queue.dequeue()!
     const last = file('a')
     queue.add(last)
     queue.release(fallen)
@@ -196,7 +201,7 @@ describe('full fair queues', () => {
     const waiting = [...files('a', 2), ...files('b', 1)]
     const queue = opened(waiting)
     expect(queue.clear()).toEqual(waiting)
-    expect([queue.length, queue.next()]).toEqual([0, undefined])
+    expect([queue.length, queue.dequeue()]).toEqual([0, undefined])
   })
 })
 
@@ -232,7 +237,7 @@ test('the fair queue behaves like a simple reference queue under random operatio
       } else expect(waiting.length).toBeLessThan(maxLength)
       waiting.push(newcomer)
     } else if (deed < 7) {
-      const next = queue.next()
+      const next = queue.dequeue()
       const large = running.filter(({ size }) => size > megabyte).length
       const may = waiting.filter(({ size }) => size === 1 || large < workers - 1)
       if (running.length === workers || may.length === 0) {

@@ -19,7 +19,7 @@ async function createGroups(group: string, limits: Record<string, string>) {
     await writeFile(join(root, path), `${limit}\n`)
   }
   await writeFile(join(root, 'self'), `0::${group}\n`)
-  return { root, groups: join(root, 'self') }
+  return { cgroupRoot: root, cgroupFile: join(root, 'self') }
 }
 
 const small = `${30 * megabyte}`
@@ -35,7 +35,7 @@ test.each<[string, string, Record<string, string>]>([
 })
 
 test('ignores control groups without a memory limit', async () => {
-  const none = getMemoryLimit({ root: folder, groups: join(folder, 'missing') })
+  const none = getMemoryLimit({ cgroupRoot: folder, cgroupFile: join(folder, 'missing') })
   expect(getMemoryLimit(await createGroups('/pod', { 'pod/memory.max': 'max' }))).toBe(none)
   expect(none).toBeGreaterThan(100 * megabyte)
 })

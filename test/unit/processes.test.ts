@@ -10,11 +10,11 @@ describe('limits shared by all processes', () => {
     [4, [1, 1, 1, 1]],
   ])('splits a shared limit of %i without a remainder: %j', (total, shares) => {
     const of = shares.length
-    expect(shares.map((_, at) => getProcessShare(total, { number: at + 1, of }))).toEqual(shares)
+    expect(shares.map((_, at) => getProcessShare(total, { number: at + 1, count: of }))).toEqual(shares)
   })
 
   test('assigns each process a limit of at least one if the shared limit is too small', () => {
-    expect(getProcessShare(2, { number: 3, of: 3 })).toBe(1)
+    expect(getProcessShare(2, { number: 3, count: 3 })).toBe(1)
   })
 })
 

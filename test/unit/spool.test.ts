@@ -22,8 +22,10 @@ afterEach(async () => {
 })
 
 const large = noise(5_000_000)
-const take = (bytes: Buffer, { limit = bytes.length, expected = 0 } = {}) =>
-  spool.receive(Readable.from([bytes.subarray(0, 1000), bytes.subarray(1000)], { objectMode: false }), () => limit, { expected })
+const take = (bytes: Buffer, { limit = bytes.length, expectedBytes = 0 } = {}) =>
+  spool.receive(Readable.from([bytes.subarray(0, 1000), bytes.subarray(1000)], { objectMode: false }), () => limit, {
+    expectedBytes,
+  })
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
 test('writes a large upload to a temporary file and deletes it with the upload', async () => {
@@ -59,7 +61,7 @@ test('computes the digest of the largest upload that is kept in memory', async (
 
 test('writes an upload with a large declared size directly to a file', async () => {
   await open()
-  const { content, dispose } = await take(noise(2000), { expected: 100_000_000 })
+  const { content, dispose } = await take(noise(2000), { expectedBytes: 100_000_000 })
   expect([content!.bytes, (await readFile(content!.path!)).length]).toEqual([undefined, 2000])
   await dispose()
 })
@@ -67,7 +69,7 @@ test('writes an upload with a large declared size directly to a file', async () 
 test.each([300_000, 1_100_000, 4 * 1024 * 1024])('keeps an upload with a declared length of %i bytes in memory', async (size) => {
   await open()
   for (const bytes of [noise(size), noise(size / 2)]) {
-    const { content, dispose } = await take(bytes, { expected: size + 500 })
+    const { content, dispose } = await take(bytes, { expectedBytes: size + 500 })
     expect(content!.path).toBeUndefined()
     expect(content!.bytes!.equals(bytes)).toBe(true)
     expect(content!.sha256).toBe(sha256(bytes))
@@ -79,18 +81,18 @@ test.each([300_000, 1_100_000, 4 * 1024 * 1024])('keeps an upload with a declare
 
 test('writes the entire upload to a temporary file if the upload is larger than declared', async () => {
   await open()
-  const { content, dispose } = await take(large, { expected: 500_000 })
+  const { content, dispose } = await take(large, { expectedBytes: 500_000 })
   expect((await readFile(content!.path!)).equals(large)).toBe(true)
   expect(content!.sha256).toBe(sha256(large))
   await dispose()
 })
 
 test.each([1_000, 100_000, 3_000_000])('discards an upload of %i bytes if its limit is lowered below its size', async (size) => {
-  for (const expected of [0, size]) {
+  for (const expectedBytes of [0, size]) {
     let requested = 0
     const limit = () => (requested++ === 0 ? Number.POSITIVE_INFINITY : size - 1)
     const source = Readable.from([noise(size)], { objectMode: false })
-    const { content, sizeBytes } = await spool.receive(source, limit, { expected })
+    const { content, sizeBytes } = await spool.receive(source, limit, { expectedBytes })
     expect([content, sizeBytes]).toEqual([undefined, size])
   }
 })
@@ -98,8 +100,8 @@ test.each([1_000, 100_000, 3_000_000])('discards an upload of %i bytes if its li
 test('releases the memory of an upload that exceeds its limit', async () => {
   spool = await Spool.open({ directory, memoryBudget: 4_500_000 })
   for (let times = 0; times < 3; times++) {
-    expect((await take(noise(2_900_000), { limit: 2_800_000, expected: 2_900_000 })).content).toBeUndefined()
-    const { content, dispose } = await take(noise(2_900_000), { expected: 2_900_000 })
+    expect((await take(noise(2_900_000), { limit: 2_800_000, expectedBytes: 2_900_000 })).content).toBeUndefined()
+    const { content, dispose } = await take(noise(2_900_000), { expectedBytes: 2_900_000 })
     expect(content!.path).toBeUndefined()
     await dispose()
   }
@@ -129,7 +131,7 @@ test('releases the chunks of an upload after they are consumed', async () => {
     }
   }
   const { dispose } = await spool.receive(Readable.from(body(), { objectMode: false }), () => Number.POSITIVE_INFINITY, {
-    expected: 100_000_000,
+    expectedBytes: 100_000_000,
   })
   // The garbage collector decides when to free memory. Keeping all memory would exceed twice this value.
   expect(max).toBeLessThan(50_000_000)
@@ -138,7 +140,7 @@ test('releases the chunks of an upload after they are consumed', async () => {
 
 describe('upload memory', () => {
   const size = 300_000
-  const receive = (byte: number, bytes = size) => take(Buffer.alloc(bytes, byte), { expected: bytes })
+  const receive = (byte: number, bytes = size) => take(Buffer.alloc(bytes, byte), { expectedBytes: bytes })
 
   test("reuses an upload's buffer only after the buffer is recycled", async () => {
     await open()

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { toStoreFolder } from '../../src/platform/storage/stored-objects.js'
+import { getFolderInStore } from '../../src/platform/storage/stored-objects.js'
 
 test.each([
   ['s3://bucket/ten_1/import', 's3://bucket?region=eu-central-1', 'ten_1/import/'],
@@ -12,5 +12,5 @@ test.each([
   ['s3://bucket/filesystem/ten_1', 's3://bucket/files', undefined],
   ['/srv/blobs/ten_1', 'file:///srv/blobs', undefined],
 ])('maps the folder %s in the store %s to the path %s', (url, storageUrl, folder) => {
-  expect(toStoreFolder(url, storageUrl)).toBe(folder)
+  expect(getFolderInStore(url, storageUrl)).toBe(folder)
 })

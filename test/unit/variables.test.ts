@@ -9,8 +9,8 @@ const operation = (types: Record<string, string>) =>
     variables: Object.entries(types).map(([name, type]) => ({ name, type: typeFromAST(schema, parseType(type) as never) })),
   }) as unknown as Operation
 
-const coerce = (type: string, value: unknown, from: RawValue['from'] = 'json', rejectsNull = false) => {
-  const { variables, errors } = coerceVariables(operation({ v: type }), new Map([['v', { value, from }]]), { rejectsNull })
+const coerce = (type: string, value: unknown, format: RawValue['format'] = 'json', rejectsNull = false) => {
+  const { variables, errors } = coerceVariables(operation({ v: type }), new Map([['v', { value, format }]]), { rejectsNull })
   return errors.length > 0 ? 'fault' : variables.v
 }
 
@@ -55,7 +55,7 @@ test.each([
 test('treats a null variable as omitted, or rejects it if null is not allowed', () => {
   const types = operation({ a: 'Int', b: 'String' })
   expect(coerceVariables(types, new Map(), { rejectsNull: false })).toEqual({ variables: {}, errors: [] })
-  const nothing = new Map<string, RawValue>([['a', { value: null, from: 'json' }]])
+  const nothing = new Map<string, RawValue>([['a', { value: null, format: 'json' }]])
   expect(coerceVariables(types, nothing, { rejectsNull: false })).toEqual({ variables: {}, errors: [] })
   expect(coerceVariables(types, nothing, { rejectsNull: true }).errors).toEqual([{ field: 'a', message: 'must not be null' }])
 })

@@ -52,7 +52,7 @@ async function measureFile(extension, bytes, result) {
       const problem = await findProblem(copy, extension)
       const rejects = comparable && (await isRejectedByLibrary(extension, copy))
       cell.copies++
-      if (problem !== undefined) cell.ours++
+      if (problem !== undefined) cell.assay++
       if (rejects) cell.library++
       if (problem !== undefined && !rejects) incrementCount(result.reasons, `${extension}: ${maskValues(problem)}`)
       if (problem === undefined && rejects) incrementCount(result.missed, `${extension}: ${kind}`)
@@ -64,15 +64,15 @@ function createResult() {
   const cells = new Map()
   const getCell = (extension, kind) => {
     const key = `${extension} ${kind}`
-    if (!cells.has(key)) cells.set(key, { copies: 0, ours: 0, library: 0 })
+    if (!cells.has(key)) cells.set(key, { copies: 0, assay: 0, library: 0 })
     return cells.get(key)
   }
   return { getCell, files: new Map(), skipped: new Map(), reasons: new Map(), missed: new Map() }
 }
 
 const formatPercent = (part, whole) => Math.round((part * 100) / whole)
-const formatDetectionRates = ({ copies, ours, library }, hasLibrary) =>
-  copies === 0 ? '' : `${formatPercent(ours, copies)} / ${hasLibrary ? formatPercent(library, copies) : '–'}`
+const formatDetectionRates = ({ copies, assay, library }, hasLibrary) =>
+  copies === 0 ? '' : `${formatPercent(assay, copies)} / ${hasLibrary ? formatPercent(library, copies) : '–'}`
 
 function printTable(title, types, result) {
   const present = types.filter((type) => result.files.has(type))
@@ -84,7 +84,7 @@ function printTable(title, types, result) {
   for (const kind of Object.keys(kinds))
     printRow([kind, ...present.map((type) => formatDetectionRates(result.getCell(type, kind), libraries.has(type)))])
   const totals = present.map((type) => {
-    const sum = { copies: 0, ours: 0, library: 0 }
+    const sum = { copies: 0, assay: 0, library: 0 }
     for (const kind of Object.keys(kinds)) for (const name of Object.keys(sum)) sum[name] += result.getCell(type, kind)[name]
     return formatDetectionRates(sum, libraries.has(type))
   })

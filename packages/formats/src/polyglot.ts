@@ -44,11 +44,11 @@ const endsWithPdf = (source: RandomAccessSource): boolean =>
 
 const createPolyglot = (problem: string): Polyglot => ({ maliciousConstruction: 'polyglot', problem })
 
-function detectPdfPolyglot(source: RandomAccessSource, header: number, limits: ReaderLimits): Polyglot | undefined {
+function detectPdfPolyglot(source: RandomAccessSource, headerOffset: number, limits: ReaderLimits): Polyglot | undefined {
   if (endsWithZip(source, limits) || hasTrailingZip(source, limits)) return createPolyglot('the PDF is also a ZIP archive')
   const start = source.read(0, 4096).toString('latin1')
-  const firstObject = /\d+\s+\d+\s+obj\b/.exec(start.slice(header))
-  const preamble = start.slice(0, firstObject ? header + firstObject.index : start.length)
+  const firstObject = /\d+\s+\d+\s+obj\b/.exec(start.slice(headerOffset))
+  const preamble = start.slice(0, firstObject ? headerOffset + firstObject.index : start.length)
   if (webPagePattern.test(preamble)) return createPolyglot('the PDF is also an HTML page')
   const tail = source.read(Math.max(0, source.size - 4096), 4096).toString('latin1')
   const end = tail.lastIndexOf('%%EOF')
@@ -71,13 +71,13 @@ const startsWithZip = (source: RandomAccessSource): boolean => source.read(0, 4)
  * Detects a zip archive that is also a PDF. A PDF header before the data of the first member makes the whole file a PDF. A later
  * header may belong to an uncompressed PDF member.
  */
-function detectPdfInZip(source: RandomAccessSource, header: number): Polyglot | undefined {
+function detectPdfInZip(source: RandomAccessSource, headerOffset: number): Polyglot | undefined {
   const local = source.read(0, 30)
   const dataStart = 30 + local.readUInt16LE(26) + local.readUInt16LE(28)
-  return header < dataStart ? createPolyglot('the ZIP archive is also a PDF') : undefined
+  return headerOffset < dataStart ? createPolyglot('the ZIP archive is also a PDF') : undefined
 }
 
-function detectPdfInWebPage(source: RandomAccessSource, header: number): Polyglot | undefined {
-  if (!webPagePattern.test(source.read(0, header).toString('latin1'))) return undefined
+function detectPdfInWebPage(source: RandomAccessSource, headerOffset: number): Polyglot | undefined {
+  if (!webPagePattern.test(source.read(0, headerOffset).toString('latin1'))) return undefined
   return endsWithPdf(source) ? createPolyglot('the HTML page is also a PDF') : undefined
 }

@@ -35,9 +35,9 @@ const windowMs = 5_000
 export class RateMeter {
   #samples: Sample[] = []
 
-  addSample(sent: number, ms: number): void {
-    this.#samples.push({ sent, ms })
-    while (this.#samples.length > 2 && ms - this.#samples[0]!.ms > windowMs) this.#samples.shift()
+  addSample(sentBytes: number, timestampMs: number): void {
+    this.#samples.push({ sent: sentBytes, ms: timestampMs })
+    while (this.#samples.length > 2 && timestampMs - this.#samples[0]!.ms > windowMs) this.#samples.shift()
   }
 
   /** Upload rate in bytes per second. Undefined during the first second. */

@@ -128,12 +128,12 @@ export class Multipart {
   }
 
   #createPart(name: string | undefined, filename: string, stream: Readable): FilePart {
-    const expected = Number(this.#request.headers['content-length'] ?? 0)
+    const expectedBytes = Number(this.#request.headers['content-length'] ?? 0)
     return {
       name,
       filename,
       receive: (limit) =>
-        this.#options.spool.receive(stream, limit, { expected }).catch((error) => {
+        this.#options.spool.receive(stream, limit, { expectedBytes }).catch((error) => {
           throw this.#failure ?? error
         }),
       readText: () => readText(stream, this.#options.limits.fieldSize),

@@ -122,17 +122,17 @@ export const Metadata = (): PropertyDecorator =>
       typeof value === 'object' &&
       value !== null &&
       !Array.isArray(value) &&
-      isWithinLevels(value, maxMetadataLevels) &&
+      isWithinDepth(value, maxMetadataLevels) &&
       Buffer.byteLength(JSON.stringify(value)) <= maxMetadataBytes &&
       canStoreAsJsonb(value),
     'must be a JSON object of at most 16 KiB and 500 levels, without NUL characters or numbers beyond 1.8e308',
   )
 
 /** Checks the value level by level, because recursion could overflow the stack. */
-function isWithinLevels(value: object, maxLevels: number): boolean {
+function isWithinDepth(value: object, maxDepth: number): boolean {
   let level: object[] = [value]
   for (let depth = 1; level.length > 0; depth++) {
-    if (depth > maxLevels) return false
+    if (depth > maxDepth) return false
     level = level.flatMap((item) => Object.values(item).filter((member): member is object => isNested(member)))
   }
   return true
@@ -142,12 +142,12 @@ const isNested = (value: unknown): boolean => typeof value === 'object' && value
 
 /** Requires multi-line text. Removes invisible characters before validation. */
 export const MultiLineText = (min: number, max: number): PropertyDecorator =>
-  withCleaning(Text(min, max), removeInvisibleCharacters)
+  withTextCleanup(Text(min, max), removeInvisibleCharacters)
 
 /** Requires single-line text. Removes line breaks and invisible characters before validation. */
-export const SingleLineText = (min: number, max: number): PropertyDecorator => withCleaning(Text(min, max), toSingleLine)
+export const SingleLineText = (min: number, max: number): PropertyDecorator => withTextCleanup(Text(min, max), toSingleLine)
 
-const withCleaning =
+const withTextCleanup =
   (rule: PropertyDecorator, clean: (text: string) => string): PropertyDecorator =>
   (target, key) => {
     rule(target, key)
@@ -168,7 +168,7 @@ export function validateArguments(call: Call, value: unknown, type: unknown, fin
   if (!isObject(value)) return
   const isInput = typeof type === 'function' && type.name.endsWith('Input')
   const toRequestName = (field: string) => call.requestName(isInput ? `input.${field}` : field)
-  const errors = call.inputErrors.map((error) => withRangeMessage(error, value, toRequestName))
+  const errors = call.inputErrors.map((error) => toRangeError(error, value, toRequestName))
   for (const error of isInput ? [...findFieldErrors(value), ...findSettingsErrors(value)] : findFieldErrors(value)) {
     const field = toRequestName(error.field)
     if (!errors.some((known) => known.field === field)) errors.push({ ...error, field })
@@ -179,7 +179,7 @@ export function validateArguments(call: Call, value: unknown, type: unknown, fin
 /**
  * Replaces the message for an invalid number (too large, negative, fractional or text) with one that states the allowed range.
  */
-function withRangeMessage(error: FieldError, input: object, toRequestName: (field: string) => string): FieldError {
+function toRangeError(error: FieldError, input: object, toRequestName: (field: string) => string): FieldError {
   if (error.value === undefined) return error
   for (const [field, { rules }] of getDeclaredRules(input)) {
     const range = toRequestName(field) === error.field && rules.find(({ isRange }) => isRange)

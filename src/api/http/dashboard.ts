@@ -1,5 +1,5 @@
 import type { Express, Request, RequestHandler, Response } from 'express'
-import { acceptsHtml, createPagePolicy, readBuiltFiles, serveHashedFiles } from './static-files.js'
+import { acceptsHtml, createContentSecurityPolicy, readBuiltFiles, serveHashedFiles } from './static-files.js'
 
 /**
  * Paths of the dashboard views, as in dashboard/views.ts. Each view has a separate path, so that users can bookmark and share it.
@@ -8,7 +8,7 @@ const views =
   /^\/(?:(?:files|try|contexts|keys|calls|quarantine|audit|webhooks|trash|users|health|proof|links|account)(?:\/[\w-]{1,80})?)?$/
 
 // Content Security Policy that forbids inline scripts, inline styles, external resources, and conversion of strings to markup.
-const policy = createPagePolicy(
+const policy = createContentSecurityPolicy(
   "script-src 'self'",
   "style-src 'self'",
   "img-src 'self' blob: data:",

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Express, RequestHandler } from 'express'
 import { notFound, rejectMethod } from '../../platform/errors/errors.js'
-import { createPagePolicy, StaticFile } from './static-files.js'
+import { createContentSecurityPolicy, StaticFile } from './static-files.js'
 
 const swaggerUi = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
 const ours = fileURLToPath(new URL('./docs', import.meta.url))
@@ -22,8 +22,13 @@ const assets = new Map(
 )
 
 // Swagger UI sets element styles by script, which this policy permits. Its style sheet contains images as data: URLs.
-const pagePolicy = createPagePolicy("script-src 'self'", "style-src 'self'", "img-src 'self' data:", "connect-src 'self'")
-const frontPolicy = createPagePolicy("style-src 'unsafe-inline'", "img-src 'self'")
+const pagePolicy = createContentSecurityPolicy(
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+)
+const frontPolicy = createContentSecurityPolicy("style-src 'unsafe-inline'", "img-src 'self'")
 
 /** Without the GraphQL explorer, browsers get 404 at /graphql, so the front page shows the endpoint without a link. */
 async function renderFrontPage(explorer: boolean): Promise<Buffer> {

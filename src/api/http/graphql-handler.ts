@@ -9,7 +9,7 @@ import { sendContinue } from '../bodies/request-body.js'
 import type { GraphqlHandler } from '../graphql/server.js'
 import { readUploadRequest } from '../graphql/upload-request.js'
 import { type CallerDependencies, createCall, getTarget } from './caller.js'
-import { createPagePolicy, readBuiltFiles, serveHashedFiles } from './static-files.js'
+import { createContentSecurityPolicy, readBuiltFiles, serveHashedFiles } from './static-files.js'
 
 export interface GraphqlHandlerDependencies extends CallerDependencies {
   graphql: GraphqlHandler
@@ -50,7 +50,7 @@ export function createGraphqlHandler(dependencies: GraphqlHandlerDependencies): 
     if (request.method !== 'POST') return executeRequest(Object.fromEntries(getTarget(request).query))
     // Treat every multipart request as an upload, because its document is unknown until the body is read.
     if (/^multipart\//i.test(request.headers['content-type'] ?? ''))
-      return call.withUpload(uploadEndpoint, request.headers, async () =>
+      return call.admitUpload(uploadEndpoint, request.headers, async () =>
         executeRequest(await readRequest(dependencies, request, response, call)),
       )
     sendContinue(request, response)
@@ -85,7 +85,7 @@ export function sendGraphqlError(request: Request, response: Response, error: Pu
 }
 
 // GraphiQL adds style elements while a dialog is open. Its icons and fonts are data: URLs.
-const explorerPolicy = createPagePolicy(
+const explorerPolicy = createContentSecurityPolicy(
   "script-src 'self'",
   "style-src 'self' 'unsafe-inline'",
   "img-src 'self' data:",

@@ -22,7 +22,7 @@ interface Dependencies {
   /** Returns true if the embedded database's disk is full. If it is full, uploads are rejected. */
   isDiskFull: () => boolean
   /** Returns how many of the processes that share the port are running. Undefined if there is only one process. */
-  processes?: (() => { running: number; of: number }) | undefined
+  processes?: (() => { running: number; total: number }) | undefined
   /** Returns the lag of the read replica in milliseconds. Undefined if no replica is configured. */
   replicaBehindMs?: (() => Promise<number>) | undefined
   /** Returns the number of unresolved reconciliation findings. These findings do not make the service unready. */
@@ -116,7 +116,7 @@ function createChecks(dependencies: Dependencies): Record<string, () => Promise<
     statements: () =>
       dependencies
         .findRejectedStatements()
-        .then(toStatementCondition, () => ({ status: 'off', reason: 'The database is unavailable.' })),
+        .then(toSelfTestCondition, () => ({ status: 'off', reason: 'The database is unavailable.' })),
     clock: () => checkClock(pool),
     storage: () => checkStorage(dependencies),
     ...(replicaBehindMs && { replica: () => checkReplica(replicaBehindMs) }),
@@ -126,8 +126,10 @@ function createChecks(dependencies: Dependencies): Record<string, () => Promise<
   }
 }
 
-const toStatementCondition = (kind: string | undefined): Condition =>
-  kind === undefined ? { status: 'up' } : { status: 'down', reason: `The SQL statements for '${kind}' failed. See the log.` }
+const toSelfTestCondition = (failedKind: string | undefined): Condition =>
+  failedKind === undefined
+    ? { status: 'up' }
+    : { status: 'down', reason: `The SQL statements for '${failedKind}' failed. See the log.` }
 
 async function checkClock(pool: Pool): Promise<Condition> {
   const time = await synchronizeClock(pool).catch(() => undefined)
@@ -174,11 +176,13 @@ const toRescanCondition = (failures: RescanFailures | undefined): Condition => {
 }
 
 // The status is not "down", because the remaining processes still serve requests.
-const toProcessesCondition = ({ running, of }: { running: number; of: number }): Condition => ({
-  status: running < of ? 'degraded' : 'up',
+const toProcessesCondition = ({ running, total }: { running: number; total: number }): Condition => ({
+  status: running < total ? 'degraded' : 'up',
   running,
-  of,
-  ...(running < of && { reason: `${of - running} of ${of} processes are not serving requests. They are being restarted.` }),
+  of: total,
+  ...(running < total && {
+    reason: `${total - running} of ${total} processes are not serving requests. They are being restarted.`,
+  }),
 })
 
 // The status is not "down", because the primary serves the reads instead.
@@ -191,9 +195,9 @@ const checkReplica = (getLagMs: () => Promise<number>): Promise<Condition> =>
 class TimeoutError extends Error {}
 
 async function withTimeout<T>(work: Promise<T>): Promise<T> {
-  const failLate = async (): Promise<never> => {
+  const rejectAfterTimeout = async (): Promise<never> => {
     await delay(timeoutMs, undefined, { ref: false })
     throw new TimeoutError(`The check did not finish within ${timeoutMs / 1000} s.`)
   }
-  return Promise.race([work, failLate()])
+  return Promise.race([work, rejectAfterTimeout()])
 }

@@ -102,12 +102,12 @@ export function createMetrics(sources: MetricSources) {
   }
 }
 
-function addConnectionMetrics(registers: Registry[], { replicaReads, poolSize }: MetricSources): void {
+function addConnectionMetrics(registries: Registry[], { replicaReads, poolSize }: MetricSources): void {
   new Counter({
     name: 'assay_replica_reads_total',
     help: 'Number of statements intended for the read replica, by the server that executed them: replica, primary.',
     labelNames: ['server'],
-    registers,
+    registers: registries,
     collect() {
       this.reset()
       for (const [server, count] of Object.entries(replicaReads ?? {})) this.inc({ server }, count)
@@ -117,7 +117,7 @@ function addConnectionMetrics(registers: Registry[], { replicaReads, poolSize }:
     name: 'assay_database_connections',
     help: 'Number of database connections in both pools, by state.',
     labelNames: ['state'],
-    registers,
+    registers: registries,
     collect() {
       for (const [state, count] of Object.entries(poolSize())) this.set({ state }, count)
     },
@@ -128,12 +128,12 @@ function addConnectionMetrics(registers: Registry[], { replicaReads, poolSize }:
  * Adds gauges that are read on each scrape. If a gauge cannot be read, it retains its last value, and other metrics stay
  * available.
  */
-function addGauges(registers: Registry[], { rescans, ledgerWaiting, uploadsInProgress, storageFindings }: MetricSources): void {
+function addGauges(registries: Registry[], { rescans, ledgerWaiting, uploadsInProgress, storageFindings }: MetricSources): void {
   const createGauge = (name: string, help: string, read?: () => number | Promise<number>) =>
     new Gauge({
       name,
       help,
-      registers,
+      registers: registries,
       ...(read && {
         async collect() {
           await Promise.resolve(read()).then(

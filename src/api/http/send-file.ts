@@ -62,11 +62,11 @@ async function readSmallFile(path: string, size: number): Promise<Buffer> {
   }
 }
 
-async function sendBlocks(response: ServerResponse, file: number, size: number): Promise<void> {
+async function sendBlocks(response: ServerResponse, descriptor: number, size: number): Promise<void> {
   const block = freeBlocks.pop() ?? Buffer.allocUnsafeSlow(blockBytes)
   const send = createChunkSender(response)
   for (let at = 0; at < size; ) {
-    const { bytesRead } = await read(file, block, 0, Math.min(blockBytes, size - at), at).catch(() => ({ bytesRead: 0 }))
+    const { bytesRead } = await read(descriptor, block, 0, Math.min(blockBytes, size - at), at).catch(() => ({ bytesRead: 0 }))
     at += bytesRead
     if (bytesRead === 0) response.destroy()
     // After a disconnect, the operating system may still be reading from this block, so the block must not be reused.

@@ -19,7 +19,7 @@ const checkEveryMs = 2_000
  * application.
  */
 export function createHttpServer(listener: RequestListener, app?: Express): Server {
-  const answer = serializeRequests(listener)
+  const answer = handleSequentially(listener)
   const server = createServer(
     {
       headersTimeout: headersMs,
@@ -88,7 +88,7 @@ function rejectConnection(error: { code?: string }, socket: Socket): void {
  * Handles the requests of each connection one at a time. Node.js starts all pipelined requests together, so the responses to one
  * client could use too much memory. Disconnects a client that pipelines too many requests.
  */
-function serializeRequests(handle: RequestListener): RequestListener {
+function handleSequentially(handle: RequestListener): RequestListener {
   const waiting = new WeakMap<Socket, (() => void)[]>()
   return (request, response) => {
     const { socket } = request

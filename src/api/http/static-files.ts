@@ -80,7 +80,7 @@ export const serveHashedFiles =
   }
 
 /** Returns the Content-Security-Policy of a page that loads resources only from `sources`. */
-export const createPagePolicy = (...sources: string[]): string =>
+export const createContentSecurityPolicy = (...sources: string[]): string =>
   ["default-src 'none'", ...sources, "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"].join('; ')
 
 /** Returns true if a browser navigates to the URL. Scripts and other clients get JSON. */

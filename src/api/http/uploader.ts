@@ -1,6 +1,6 @@
 import type { Express, Request, Response } from 'express'
 import { rejectMethod } from '../../platform/errors/errors.js'
-import { createPagePolicy, StaticFile } from './static-files.js'
+import { createContentSecurityPolicy, StaticFile } from './static-files.js'
 
 const headers = {
   'Cache-Control': 'public, max-age=3600, stale-while-revalidate=86400',
@@ -20,7 +20,7 @@ export function mountUploader(app: Express): void {
 }
 
 const page = StaticFile.at(new URL('./uploader/page.html', import.meta.url))
-const policy = createPagePolicy("script-src 'self'", "style-src 'unsafe-inline'", "connect-src 'self'")
+const policy = createContentSecurityPolicy("script-src 'self'", "style-src 'unsafe-inline'", "connect-src 'self'")
 
 /** Sends a page with the web component for the upload link in the URL. The page does not contain the token. */
 export function sendUploadPage(request: Request, response: Response): Promise<void> {

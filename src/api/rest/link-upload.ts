@@ -27,7 +27,7 @@ export type LinkUploadHandler = (
  * Handles uploads through a link by running the document of `POST /files/upload`, so that checks, logs and responses are
  * identical.
  */
-export function createLinkUpload(dependencies: RestDependencies): LinkUploadHandler {
+export function createLinkUploadHandler(dependencies: RestDependencies): LinkUploadHandler {
   const route = routes.find(({ operation }) => operation === 'UploadFile')!
   const operation = loadOperations(dependencies.schema).get(route.operation)!
   return (request, response, call, target) => {
@@ -36,7 +36,7 @@ export function createLinkUpload(dependencies: RestDependencies): LinkUploadHand
     call.requestName = operation.requestName
     const executeUpload = (raw: Map<string, RawValue>) => runOperation(restRequest, raw)
     return respond(dependencies, restRequest, async () => {
-      const data = await call.withUpload(operation.endpoint, request.headers, (actor) =>
+      const data = await call.admitUpload(operation.endpoint, request.headers, (actor) =>
         filename === undefined
           ? readUpload(dependencies, restRequest, actor, executeUpload, target)
           : executeUpload(readBody(dependencies.spool, restRequest, { ...target, filename })),
@@ -59,8 +59,8 @@ function readBody(
     return receiveBody(request, { spool, limit, idleMs })
   })
   return new Map([
-    ['file', { value: file, from: 'text' }],
-    ['context', { value: context, from: 'text' }],
+    ['file', { value: file, format: 'text' }],
+    ['context', { value: context, format: 'text' }],
   ])
 }
 
@@ -77,7 +77,7 @@ async function receiveBody(
     source.destroy(error)
   })
   try {
-    return await spool.receive(request.pipe(source), limit, { expected: Number(request.headers['content-length'] ?? 0) })
+    return await spool.receive(request.pipe(source), limit, { expectedBytes: Number(request.headers['content-length'] ?? 0) })
   } catch (error) {
     throw failure ?? error
   } finally {

@@ -97,20 +97,20 @@ async function runRoute(
   call.requestName = operation.requestName
   const queryValues = readQuery(restRequest, query)
   const runWithPathParameters = (raw: Map<string, RawValue>) => {
-    for (const name in parameters) raw.set(name, { value: parameters[name], from: 'text' })
+    for (const name in parameters) raw.set(name, { value: parameters[name], format: 'text' })
     return runOperation(restRequest, raw)
   }
   if (route.body === 'multipart')
-    return call.withUpload(operation.endpoint, request.headers, (actor) =>
+    return call.admitUpload(operation.endpoint, request.headers, (actor) =>
       readUpload(dependencies, restRequest, actor, (raw) => runOperation(restRequest, raw)),
     )
   if (route.body === 'json')
-    return call.withBody(operation.endpoint, async () => runWithPathParameters(await readBodyMembers(restRequest)))
+    return call.admitBeforeBody(operation.endpoint, async () => runWithPathParameters(await readBodyMembers(restRequest)))
   // Report unexpected members and parameters here, because arguments are not validated if an operation has none.
   const hasNoArguments = operation.variables.every(({ name }) => route.path.includes(`{${name}}`))
   const mayHoldMembers = route.method !== 'GET' && /json/i.test(request.headers['content-type'] ?? '')
   if (hasNoArguments && (mayHoldMembers || call.inputErrors.length > 0))
-    return call.withBody(operation.endpoint, async () => {
+    return call.admitBeforeBody(operation.endpoint, async () => {
       if (mayHoldMembers) await readBodyMembers(restRequest)
       if (call.inputErrors.length > 0) throw badUserInput(call.inputErrors)
       return runWithPathParameters(queryValues)

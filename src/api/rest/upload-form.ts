@@ -47,7 +47,7 @@ export class UploadForm {
   constructor(options: UploadFormOptions) {
     this.#options = options
     this.#limit = Math.min(options.ceiling, options.fixed?.maxBytes ?? options.ceiling)
-    if (options.fixed) this.values.set('context', { value: options.fixed.context, from: 'text' })
+    if (options.fixed) this.values.set('context', { value: options.fixed.context, format: 'text' })
   }
 
   async dispose(): Promise<void> {
@@ -102,7 +102,7 @@ export class UploadForm {
     this.#spooled = spooled
     this.isTruncated = !spooled.content
     const incoming = new IncomingFile(file.filename, async () => spooled)
-    this.values.set('file', { value: incoming, from: 'text' })
+    this.values.set('file', { value: incoming, format: 'text' })
   }
 
   #onField(name: string | undefined, value: string, truncated: boolean): void {
@@ -114,7 +114,7 @@ export class UploadForm {
   }
 
   #addValue(name: string, value: string): void {
-    this.values.set(name, name === 'metadata' ? this.#parseJson(name, value) : { value, from: 'text' })
+    this.values.set(name, name === 'metadata' ? this.#parseJson(name, value) : { value, format: 'text' })
     if (name === 'context')
       this.#pending.push(
         this.#options.getRules(value).then(
@@ -137,8 +137,8 @@ export class UploadForm {
     // In a JSON body, null is treated as omitted. In a form, a part that contains `null` was sent explicitly, so it is invalid.
     if (value === null) this.#addError(name, 'must be a JSON object')
     else if (inexact) this.#addError(name, createImpreciseNumberMessage(inexact))
-    else return { value, from: 'json' }
-    return { value: {}, from: 'json' }
+    else return { value, format: 'json' }
+    return { value: {}, format: 'json' }
   }
 
   #addUnknownFieldError(name: string | undefined): void {
@@ -159,7 +159,7 @@ interface Rules {
 }
 
 export interface Contexts {
-  findRecent(actor: Actor, contextKey: string): Promise<Rules | undefined>
+  findWithCache(actor: Actor, contextKey: string): Promise<Rules | undefined>
 }
 
 /** Receives the parts of an upload or a dry run, passes them to `work`, and releases them afterwards. */
@@ -178,7 +178,7 @@ export async function readUpload<T>(
     idleMs: bodies.idleMs,
     fields: operation.variables.map(({ name }) => name).filter((name) => name !== 'file' && !(fixed && name === 'context')),
     fixed,
-    getRules: (contextKey) => contexts.findRecent(actor, contextKey),
+    getRules: (contextKey) => contexts.findWithCache(actor, contextKey),
   })
   try {
     await form.read(request)

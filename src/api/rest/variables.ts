@@ -18,10 +18,10 @@ import { sendContinue } from '../bodies/request-body.js'
 import type { Operation } from './operations.js'
 import type { Route } from './routes.js'
 
-/** A request value and its source: text (path, query string or form field) or JSON. */
+/** A request value and its format: text (path, query string or form field) or JSON. */
 export interface RawValue {
   value: unknown
-  from: 'text' | 'json'
+  format: 'text' | 'json'
 }
 
 export interface RestRequest {
@@ -43,7 +43,7 @@ export async function readBodyMembers(restRequest: RestRequest): Promise<Map<str
   const members = await call.admission.bodies.readJson(call, (limits) => readJson(request, limits))
   const raw = new Map<string, RawValue>()
   const known = listVariableNames(restRequest)
-  for (const name of known) if (Object.hasOwn(members, name)) raw.set(name, { value: members[name], from: 'json' })
+  for (const name of known) if (Object.hasOwn(members, name)) raw.set(name, { value: members[name], format: 'json' })
   call.inputErrors.push(...findUnknownNames(Object.keys(members), known, 'a member of this request'))
   return raw
 }
@@ -58,7 +58,7 @@ export function readQueryParameters(call: Call, query: URLSearchParams, knownNam
   for (const name of knownNames) {
     const values = query.getAll(name)
     if (values.length > 1) call.inputErrors.push({ field: name, message: 'must not be sent more than once' })
-    if (values.length > 0) raw.set(name, { value: values[0], from: 'text' })
+    if (values.length > 0) raw.set(name, { value: values[0], format: 'text' })
   }
   call.inputErrors.push(...findUnknownNames(query.keys(), knownNames, 'a query parameter of this endpoint'))
   return raw
@@ -94,14 +94,14 @@ export function coerceVariables(
   const variables: Record<string, unknown> = {}
   const errors: FieldError[] = []
   for (const { name, type } of operation.variables) {
-    const { value, from } = raw.get(name) ?? { value: undefined, from: 'text' }
+    const { value, format } = raw.get(name) ?? { value: undefined, format: 'text' }
     const isOmitted = value === undefined || (value === null && !rejectsNull)
     // Omit the variable, so that the schema's default applies.
     if (isOmitted && !isNonNullType(type)) continue
     const found: FieldError[] = []
     let coerced: unknown = null
     if (isOmitted) found.push({ field: name, message: 'is required' })
-    else if (value !== null) coerced = coerceValue(type, { value, from }, name, found)
+    else if (value !== null) coerced = coerceValue(type, { value, format }, name, found)
     else if (!nullable.includes(name)) found.push({ field: name, message: 'must not be null' })
     if (found.length === 0) variables[name] = coerced
     else if (isNonNullType(type)) variables[name] = createPlaceholder(type)
@@ -111,12 +111,12 @@ export function coerceVariables(
 }
 
 /** Converts the value of a field, and adds its errors to `errors`. The result is undefined if the value is invalid. */
-function coerceValue(type: GraphQLInputType, { value, from }: RawValue, field: string, errors: FieldError[]): unknown {
+function coerceValue(type: GraphQLInputType, { value, format }: RawValue, field: string, errors: FieldError[]): unknown {
   const reject = (message: string) => void errors.push({ field, message })
   if (isNonNullType(type))
-    return value === null ? reject('must not be null') : coerceValue(type.ofType, { value, from }, field, errors)
+    return value === null ? reject('must not be null') : coerceValue(type.ofType, { value, format }, field, errors)
   if (isListType(type)) {
-    const items = from === 'text' && typeof value === 'string' ? value.split(',') : value
+    const items = format === 'text' && typeof value === 'string' ? value.split(',') : value
     return Array.isArray(items) ? coerceItems(type.ofType, items, reject) : reject('must be an array')
   }
   if (isEnumType(type)) {
@@ -124,7 +124,7 @@ function coerceValue(type: GraphQLInputType, { value, from }: RawValue, field: s
     return names.includes(value as string) ? value : reject(`must be ${names.length > 1 ? 'one of ' : ''}${names.join(', ')}`)
   }
   if (isInputObjectType(type)) return isJsonObject(value) ? coerceMembers(type, value, field, errors) : reject(notObject)
-  const result = (coercions[type.toString()] ?? coercions.String!)(value, from)
+  const result = (coercions[type.toString()] ?? coercions.String!)(value, format)
   if ('value' in result) return result.value
   const { error: message, rejected } = result
   errors.push({ field, message, ...(rejected !== undefined && { value: rejected }) })
@@ -149,7 +149,7 @@ function coerceMembers(
     const member = Object.hasOwn(value, name) ? value[name] : undefined
     if (member === null && !isNonNullType(memberType)) members[target] = null
     else if (member !== undefined)
-      members[target] = coerceValue(memberType, { value: member, from: 'json' }, `${field}.${name}`, errors)
+      members[target] = coerceValue(memberType, { value: member, format: 'json' }, `${field}.${name}`, errors)
   }
   return members
 }
@@ -157,7 +157,7 @@ function coerceMembers(
 /** Converts the items of a list. Reports only the first invalid item. */
 function coerceItems(type: GraphQLInputType, values: unknown[], reject: (message: string) => void): unknown[] {
   const errors: FieldError[] = []
-  const items = values.map((value) => coerceValue(type, { value, from: 'json' }, '', errors))
+  const items = values.map((value) => coerceValue(type, { value, format: 'json' }, '', errors))
   if (errors[0]) reject(`must be an array in which every item ${errors[0].message}`)
   return items
 }
@@ -170,19 +170,19 @@ const isJsonObject = (value: unknown): value is Record<string, unknown> =>
 type CoercionResult = { value: unknown } | { error: string; rejected?: string | number | undefined }
 
 /** Accepts text only if it consists of decimal digits. Signed, fractional and empty text is invalid. */
-function coerceInteger(value: unknown, from: RawValue['from'], max: number): CoercionResult {
+function coerceInteger(value: unknown, format: RawValue['format'], max: number): CoercionResult {
   const isDigits = /^\d+$/.test(String(value)) && String(value).length <= String(max).length
-  const number = from === 'text' ? (isDigits ? Number(value) : Number.NaN) : value
+  const number = format === 'text' ? (isDigits ? Number(value) : Number.NaN) : value
   if (Number.isInteger(number) && Math.abs(number as number) <= max) return { value: number }
   const rejected = typeof value === 'string' || typeof value === 'number' ? value : undefined
   return { error: `must be a whole number of at most ${max}`, rejected }
 }
 
-const coercions: Record<string, (value: unknown, from: RawValue['from']) => CoercionResult> = {
-  Int: (value, from) => coerceInteger(value, from, 2_147_483_647),
-  Long: (value, from) => coerceInteger(value, from, Number.MAX_SAFE_INTEGER),
-  Boolean: (value, from) => {
-    const known = from === 'text' ? { true: true, false: false }[String(value)] : value
+const coercions: Record<string, (value: unknown, format: RawValue['format']) => CoercionResult> = {
+  Int: (value, format) => coerceInteger(value, format, 2_147_483_647),
+  Long: (value, format) => coerceInteger(value, format, Number.MAX_SAFE_INTEGER),
+  Boolean: (value, format) => {
+    const known = format === 'text' ? { true: true, false: false }[String(value)] : value
     return typeof known === 'boolean' ? { value: known } : { error: 'must be true or false' }
   },
   String: (value) => (typeof value === 'string' ? { value } : { error: 'must be a string' }),

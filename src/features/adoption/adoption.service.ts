@@ -195,7 +195,7 @@ export class AdoptionService {
   /** Reads an object into the spool. If the object exceeds the size limit, returns only its size without reading it. */
   async #readObject({ path, size }: StoredBlob, limit: number): Promise<Spooled> {
     if (size > limit) return { sizeBytes: size, dispose: async () => {} }
-    const spooled = await this.parts.spool.receive(await this.parts.objects.open(path), () => size, { expected: size })
+    const spooled = await this.parts.spool.receive(await this.parts.objects.open(path), () => size, { expectedBytes: size })
     if (spooled.sizeBytes === size && spooled.content) return spooled
     await spooled.dispose()
     throw conflict(

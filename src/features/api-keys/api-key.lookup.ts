@@ -35,7 +35,7 @@ async function loadApiKeys(pool: Pool, hashes: readonly Buffer[]): Promise<(ApiK
 }
 
 /** Saves the last-used times of many API keys with one SQL statement. */
-export const createKeyUseWriter =
+export const createLastUsedWriter =
   (pool: Pool) =>
   async (uses: KeyUse[]): Promise<void> => {
     await pool.query(

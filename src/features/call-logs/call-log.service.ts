@@ -1,7 +1,7 @@
 import { type Bucket, buildFromClause, type LogQuery, LogReader, type LogTable } from '../../api/graphql/log-reader.js'
 import { toWindow, type Window } from '../../api/graphql/rules.js'
 import type { ValidationReport } from '../../inspection/report.js'
-import { currentUsage, getStartOfStoredHours, totalBucket } from '../../ledger/counters.js'
+import { currentUsage, getHourlyRetentionStart, totalBucket } from '../../ledger/counters.js'
 import type { Operation } from '../../ledger/entry.js'
 import { getCurrentTime, startOfDay, startOfHour } from '../../platform/clock.js'
 import { createStatementNamer, type Queries } from '../../platform/db/queries.js'
@@ -176,7 +176,7 @@ function splitWindow(window: Window, now = getCurrentTime()): Span[] {
     firstHour > lastHour
       ? [{ by: 'rows', from, until }]
       : [{ by: 'rows', from, until: firstHour }, ...hours, { by: 'rows', from: lastHour, until }]
-  const isDeleted = (span: Span) => span.by === 'hour' && span.from < getStartOfStoredHours(now)
+  const isDeleted = (span: Span) => span.by === 'hour' && span.from < getHourlyRetentionStart(now)
   return spans.map((span): Span => (isDeleted(span) ? { ...span, by: 'rows' } : span)).filter((span) => span.from < span.until)
 }
 

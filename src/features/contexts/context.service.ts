@@ -150,7 +150,7 @@ export class FileContextService {
    * Works like `find`, but may return cached rules that are up to one second old. The caller must verify later that they have not
    * changed.
    */
-  async findRecent(actor: Actor, contextKey: string): Promise<FileContext | undefined> {
+  async findWithCache(actor: Actor, contextKey: string): Promise<FileContext | undefined> {
     const recent = this.#recent.get(toCacheKey(actor, contextKey))
     return recent && canAccessContext(actor, recent.contextId) ? recent : this.find(actor, contextKey)
   }
@@ -195,11 +195,11 @@ export class FileContextService {
   }
 
   update(actor: Actor, contextKey: string, input: UpdateContextInput): Promise<FileContext> {
-    return this.#update(actor, contextKey, toChanges(input), {})
+    return this.#update(actor, contextKey, normalizeChanges(input), {})
   }
 
   updatePolicy(actor: Actor, contextKey: string, input: UpdateContextPolicyInput): Promise<FileContext> {
-    return this.#update(actor, contextKey, toChanges(input), { change: 'policy' })
+    return this.#update(actor, contextKey, normalizeChanges(input), { change: 'policy' })
   }
 
   #update(actor: Actor, contextKey: string, changes: ContextChanges, details: object): Promise<FileContext> {
@@ -239,7 +239,7 @@ export class FileContextService {
   /** Returns the effect that a change would have on stored files, without making the change. */
   async preview(actor: Actor, contextKey: string, input: PreviewContextInput): Promise<ContextPreview> {
     const context = await this.get(actor, contextKey)
-    const rules = toRules({ ...context, ...toChanges(input), ...toChanges(input.policy ?? {}) })
+    const rules = toRules({ ...context, ...normalizeChanges(input), ...normalizeChanges(input.policy ?? {}) })
     return previewRules(this.parts.db.pool, context, rules)
   }
 
@@ -287,7 +287,7 @@ const toCacheKey = ({ tenantId }: Actor, contextKey: string) => `${tenantId} ${c
 const toContext = (row: ContextRow, storageUsedBytes: number) => ({ ...row, storageUsedBytes }) as FileContext
 
 /** Returns only the fields that the input sets, with normalized file extensions. */
-const toChanges = ({ allowedExtensions, ...input }: ContextChanges): ContextChanges => ({
+const normalizeChanges = ({ allowedExtensions, ...input }: ContextChanges): ContextChanges => ({
   ...Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)),
   ...(allowedExtensions && { allowedExtensions: normalizeExtensions(allowedExtensions) }),
 })

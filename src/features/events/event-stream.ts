@@ -70,7 +70,7 @@ function parseEventArguments(call: Call, operation: Operation, request: Request)
   const raw = readQueryParameters(call, getTarget(request).query, names)
   // A reconnecting browser sends the ID of the last event that it received.
   const last = request.headers['last-event-id']
-  if (typeof last === 'string' && last !== '') raw.set('after', { value: last, from: 'text' })
+  if (typeof last === 'string' && last !== '') raw.set('after', { value: last, format: 'text' })
   const args = readArguments(call, operation, raw, Object.assign(new EventPageArgs(), { after: 0, limit: 100 }))
   validateArguments(call, args, EventPageArgs)
   return args

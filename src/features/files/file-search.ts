@@ -48,7 +48,7 @@ export class FileSearch {
     const within = buildRangeConditions(search, range, values)
     const rows = limit + 1
     let ids: string
-    if (isSortedByAge(search)) {
+    if (isSortedByUploadTime(search)) {
       const where = [buildWindowCondition(search.window, values), ...within]
       ids = buildOrderedFilesSql(search, values, { ascending: !isDescending, where, limit: rows })
     } else if (canMergeGroups(search)) {
@@ -95,11 +95,15 @@ interface Selection {
   rows: number
 }
 
-/** Returns all columns of the first `rows` files in the subquery `ids`. */
-export async function selectFiles(database: Queries, ids: string, { search, values, order, rows }: Selection): Promise<File[]> {
+/** Returns all columns of the first `rows` files in the subquery `idsSql`. */
+export async function selectFiles(
+  database: Queries,
+  idsSql: string,
+  { search, values, order, rows }: Selection,
+): Promise<File[]> {
   const tenant = `$${values.push(search.tenantId)}`
   const found = await database.query<File>(
-    `SELECT ${fileColumns} FROM (SELECT f.* FROM (${ids}) f ORDER BY ${order} LIMIT ${rows}) ids
+    `SELECT ${fileColumns} FROM (SELECT f.* FROM (${idsSql}) f ORDER BY ${order} LIMIT ${rows}) ids
      ${buildJoinByIdSql(tenant)} ${buildFileJoinsSql(tenant)} ORDER BY ${order}`,
     values,
   )
@@ -171,7 +175,7 @@ function buildCursorCondition(
     : `f.file_id ${comparison} ${id}`
 }
 
-const isSortedByAge = ({ namePrefix, sort }: Search): boolean => namePrefix === null && sort === 'created_at'
+const isSortedByUploadTime = ({ namePrefix, sort }: Search): boolean => namePrefix === null && sort === 'created_at'
 
 /** Returns true if the filter selects a contiguous range of the index that determines the sort order. */
 const canMergeGroups = ({ namePrefix, window, sort }: Search): boolean =>

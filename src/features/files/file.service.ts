@@ -197,7 +197,7 @@ export class FileService {
     const { blobPath: path, originalFilename: filename, contentType, contextId, sizeBytes } = file
     const grant = { tenantId, fileId, by, once, path, filename, contentType, expiresInSeconds: downloadSeconds }
     const downloadUrl = await this.parts.storage.signDownload(grant)
-    await this.parts.ledger.commit({ ...attempt.succeed(), download: { tenantId, fileId, contextId, sizeBytes } })
+    await this.parts.ledger.commit({ ...attempt.markSucceeded(), download: { tenantId, fileId, contextId, sizeBytes } })
     return toDownloadUrl(file, downloadUrl)
   }
 
@@ -205,7 +205,7 @@ export class FileService {
   async delete(attempt: Attempt, fileId: string): Promise<{ fileId: string }> {
     const file = assertNotQuarantined(await this.#findAccessibleFile(this.#basic, attempt, fileId))
     reachFaultPoint('delete.found')
-    await this.parts.ledger.commit({ ...attempt.succeed(), deletion: { actor: attempt.actor, file } })
+    await this.parts.ledger.commit({ ...attempt.markSucceeded(), deletion: { actor: attempt.actor, file } })
     reachFaultPoint('delete.committed')
     return { fileId }
   }

@@ -119,19 +119,19 @@ export class UploadService {
   }
 
   async #receiveFile(attempt: Attempt, input: ValidateFileArgs): Promise<ReceivedUpload> {
-    const policy = await this.#findActivePolicy(attempt, input.context, { isRecent: true })
+    const policy = await this.#findActivePolicy(attempt, input.context, { allowCached: true })
     const filename = sanitizeFilename(await input.file.getName())
     const spooled = await input.file.receive(() => policy.maxFileSizeMb * megabyte)
     return { policy, filename, spooled }
   }
 
   /**
-   * Returns an active context with its rules. If `isRecent` is true, the rules may be slightly out of date, so the caller must
+   * Returns an active context with its rules. If `allowCached` is true, the rules may be slightly out of date, so the caller must
    * verify later that they have not changed.
    */
-  async #findActivePolicy(attempt: Attempt, contextKey: string, { isRecent = false } = {}): Promise<FileContext> {
+  async #findActivePolicy(attempt: Attempt, contextKey: string, { allowCached = false } = {}): Promise<FileContext> {
     const { actor } = attempt
-    const context = await this.parts.contexts[isRecent ? 'findRecent' : 'find'](actor, contextKey)
+    const context = await this.parts.contexts[allowCached ? 'findWithCache' : 'find'](actor, contextKey)
     const { uploadLink } = actor
     if (uploadLink && context?.status !== 'active') throw invalidUploadLink()
     if (!context) throw notFound('context', contextKey)
@@ -197,7 +197,7 @@ export class UploadService {
     }
     attempt.setTarget({ fileId })
     const accepted = toUploadResponse(file, actor)
-    const entry = { ...attempt.succeed(), upload: { actor, file }, idempotentResponse: createResponse?.({ ...accepted }) }
+    const entry = { ...attempt.markSucceeded(), upload: { actor, file }, idempotentResponse: createResponse?.({ ...accepted }) }
     await this.parts.ledger.commit(entry).catch((error) => this.#removeRejectedBlob(folder, blobPath, error))
     reachFaultPoint('upload.committed')
     if (report.checks.every(({ outcome }) => outcome !== 'incomplete')) spooled.recycle?.()
@@ -275,7 +275,7 @@ export class UploadService {
       validation: report,
     }
     const blocked = counted && { tenantId: actor.tenantId, contextId, apiKeyId, reason: counted }
-    const entry = { ...attempt.fail(error, report), blocked, rejection }
+    const entry = { ...attempt.markFailed(error, report), blocked, rejection }
     await (actor.uploadLink ? this.parts.uploadLinks.rejectFile(actor, entry) : this.parts.ledger.commit(entry))
     return error
   }

@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg'
-import { callColumns, currentUsage, getStartOfStoredHours, usageColumns } from '../../ledger/counters.js'
+import { callColumns, currentUsage, getHourlyRetentionStart, usageColumns } from '../../ledger/counters.js'
 import { foldLockSpace } from '../../ledger/fold.js'
 import { getCurrentTime } from '../../platform/clock.js'
 import { readOnlySnapshot, runInTransaction } from '../../platform/db/queries.js'
@@ -31,10 +31,10 @@ export interface Counter {
   isOptional?: true
 }
 
-const getHourlyCountersStart = () => getStartOfStoredHours(getCurrentTime())
-const getCountedCallsStart = ({ callsSince }: Horizons) =>
+const getHourlyCountersStart = () => getHourlyRetentionStart(getCurrentTime())
+const getFirstCountedCallTime = ({ callsSince }: Horizons) =>
   new Date(Math.max(callsSince?.getTime() ?? 0, getHourlyCountersStart().getTime()))
-const getCountedAuditsStart = ({ auditsSince }: Horizons) => auditsSince ?? new Date(0)
+const getFirstCountedAuditTime = ({ auditsSince }: Horizons) => auditsSince ?? new Date(0)
 
 /** Stored and trashed files. Trashed files count towards the used bytes, but not towards the number of files. */
 const heldFiles = `(SELECT context_id, 1 AS files, size_bytes FROM files WHERE tenant_id = $1
@@ -65,7 +65,7 @@ const toAuditCounter = (grain: 'hour' | 'day'): Counter => ({
   correct: `SELECT audit_type, action, '${grain}' AS grain, date_trunc('${grain}', created_at, 'UTC') AS bucket, count(*) AS entries
     FROM audit_logs WHERE tenant_id = $1 AND created_at >= $2 GROUP BY 1, 2, 4`,
   within: `grain = '${grain}' AND bucket >= $2`,
-  since: getCountedAuditsStart,
+  since: getFirstCountedAuditTime,
 })
 
 /** All counters in the order in which they are repaired: daily sums and totals come after the counters that they add up. */
@@ -104,7 +104,7 @@ const counters: readonly Counter[] = [
         WHERE tenant_id = $1 AND hour >= $2 AND s.subject IS NOT NULL) calls
       GROUP BY subject, bucket`,
     within: `grain = 'hour' AND bucket >= $2 AND subject NOT LIKE 'ctx_%'`,
-    since: getCountedCallsStart,
+    since: getFirstCountedCallTime,
   },
   {
     // Skips days whose hourly counters were deleted, because their sums cannot be recomputed.

@@ -21,12 +21,12 @@ const rowsAtOnce = 500
 const tileWidth = 256
 
 /**
- * Returns the number of errors in journals, such as gaps and wrong hashes. `whole` recomputes all hashes. Otherwise, only the
- * last entries and the frontier are checked.
+ * Returns the number of errors in journals, such as gaps and wrong hashes. `recomputeHashes` recomputes all hashes. Otherwise,
+ * only the last entries and the frontier are checked.
  */
 export async function countJournalErrors(
   client: ClientBase,
-  { tenantId, whole }: { tenantId: string | null; whole: boolean },
+  { tenantId, recomputeHashes }: { tenantId: string | null; recomputeHashes: boolean },
 ): Promise<number> {
   const { rows } =
     tenantId === null
@@ -36,7 +36,7 @@ export async function countJournalErrors(
   for (const { tenant_id } of rows) {
     const countTenantErrors = async () => {
       const head = await readJournalHead(client, tenant_id)
-      return !head ? 0 : whole ? countAllErrors(client, head) : countErrorsAtEnd(client, head)
+      return !head ? 0 : recomputeHashes ? countAllErrors(client, head) : countErrorsAtEnd(client, head)
     }
     drift += await runInTransaction(client, countTenantErrors, readOnlySnapshot)
   }

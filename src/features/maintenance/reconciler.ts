@@ -13,10 +13,10 @@ import type { Finding, StorageHealth } from './storage-health.service.js'
 export interface Pace {
   pathsPerSecond: number
   /** Fraction of blobs whose content is compared with the stored SHA-256 checksum. */
-  sample: number
+  readFraction: number
 }
 
-const usualPace: Pace = { pathsPerSecond: 200, sample: 0.01 }
+const usualPace: Pace = { pathsPerSecond: 200, readFraction: 0.01 }
 const stateKey = 'reconcile'
 const lock = 4_207_003
 
@@ -64,11 +64,11 @@ export class Reconciler {
   }
 
   async #compareUntil(state: State, until: number): Promise<void> {
-    const { pathsPerSecond, sample } = this.#pace
+    const { pathsPerSecond, readFraction } = this.#pace
     const began = performance.now()
     let paths = 0
     // Compare at least one path before checking the time limit, so that each run makes progress.
-    for await (const { path, finding } of this.parts.storageHealth.comparePaths({ after: state.after, sample })) {
+    for await (const { path, finding } of this.parts.storageHealth.comparePaths({ after: state.after, readFraction })) {
       if (finding) await this.#saveFinding(finding)
       if (this.#stopped || performance.now() > until) return this.#saveState({ ...state, after: path })
       if (++paths % pathsPerSecond !== 0) continue

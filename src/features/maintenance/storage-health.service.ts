@@ -45,27 +45,32 @@ interface Dependencies extends Pick<Components, 'db' | 'storage'> {
 export class StorageHealth {
   constructor(private readonly parts: Dependencies) {}
 
-  /** Counts inconsistencies. `deep` reads every blob, and `whole` recomputes the journals from their first entry. */
-  async verify(options: { tenantId?: string; deep?: boolean; whole?: boolean } = {}): Promise<StorageHealthType> {
-    const { tenantId = null, deep = false, whole = false } = options
+  /**
+   * Counts inconsistencies. `readBlobs` reads every blob, and `recomputeHashes` recomputes the journals from their first entry.
+   */
+  async verify(options: { tenantId?: string; readBlobs?: boolean; recomputeHashes?: boolean } = {}): Promise<StorageHealthType> {
+    const { tenantId = null, readBlobs = false, recomputeHashes = false } = options
     const counts = await withDedicatedClient(this.parts.db, 'assay verify', async (client) => ({
       countersDrift: await countCounterErrors(client, { tenantId, ...this.#getLogStartTimes() }),
       filesWithoutBlob: 0,
       blobsWithoutFile: 0,
       corrupted: 0,
-      journalDrift: await countJournalErrors(client, { tenantId, whole }),
+      journalDrift: await countJournalErrors(client, { tenantId, recomputeHashes }),
     }))
-    for await (const { finding } of this.comparePaths({ prefix: tenantId ? `${tenantId}/` : '', sample: deep ? 1 : 0 }))
+    for await (const { finding } of this.comparePaths({
+      prefix: tenantId ? `${tenantId}/` : '',
+      readFraction: readBlobs ? 1 : 0,
+    }))
       if (finding) counts[findingCounts[finding.kind]]++
     return counts
   }
 
   /**
    * Compares the sorted lists of rows and blobs. Checks each difference again before reporting it, because uploads and deletions
-   * continue in the meantime. `sample` is the fraction of blobs whose content is read.
+   * continue in the meantime. `readFraction` is the fraction of blobs whose content is read.
    */
-  async *comparePaths(options: { prefix?: string; after?: string; sample: number }): AsyncGenerator<ComparedPath> {
-    const { prefix = '', after = prefix, sample } = options
+  async *comparePaths(options: { prefix?: string; after?: string; readFraction: number }): AsyncGenerator<ComparedPath> {
+    const { prefix = '', after = prefix, readFraction } = options
     const rows = this.#listRows(after, prefix)
     const blobs = this.#listBlobs(after, prefix)
     let row = (await rows.next()).value
@@ -73,7 +78,7 @@ export class StorageHealth {
     while (row || blob) {
       const order = row && blob ? Buffer.compare(Buffer.from(row.blob_path), Buffer.from(blob.path)) : row ? -1 : 1
       if (row && blob && order === 0) {
-        yield { path: blob.path, finding: await this.#findChangedBlob(row, blob.size, Math.random() < sample) }
+        yield { path: blob.path, finding: await this.#findChangedBlob(row, blob.size, Math.random() < readFraction) }
         row = (await rows.next()).value
         blob = (await blobs.next()).value
       } else if (row && order < 0) {
@@ -133,8 +138,8 @@ export class StorageHealth {
     return finding
   }
 
-  async #findChangedBlob(row: FileRow, size: number, read: boolean): Promise<Finding | undefined> {
-    const digest = size === row.size_bytes && read ? await this.#computeDigest(row.blob_path) : row.checksum
+  async #findChangedBlob(row: FileRow, size: number, readContent: boolean): Promise<Finding | undefined> {
+    const digest = size === row.size_bytes && readContent ? await this.#computeDigest(row.blob_path) : row.checksum
     if (digest === undefined) return this.#findUnreadableBlob(row)
     const sound = size === row.size_bytes && digest === row.checksum
     return sound || !(await this.#isReferenced(row.blob_path)) ? undefined : toFinding('corrupted', row)

@@ -81,7 +81,9 @@ async function handleRequest(
 async function createLogReaderCall(dependencies: Dependencies, request: Request, token: string): Promise<Call> {
   const { callId: id, address: ip } = request as Request & IdentifiedRequest
   const origin = { ip, userAgent: '' }
-  const reader = await dependencies.logShares.findReader(token, { isSuspect: await dependencies.hasReachedFailureLimit(ip) })
+  const reader = await dependencies.logShares.findReader(token, {
+    isSuspectAddress: await dependencies.hasReachedFailureLimit(ip),
+  })
   if (!reader) {
     await dependencies.countRejectedCredential(origin.ip)
     throw unauthenticated('This log token is unknown, revoked or expired. Ask an admin of the tenant for a new one.')

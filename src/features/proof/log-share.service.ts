@@ -77,24 +77,24 @@ export class LogShareService {
    * Returns the reader that a token belongs to, or undefined if the token is unknown, revoked or expired. All tokens from suspect
    * IP addresses share at most one query per second, so that guessing causes little load.
    */
-  async findReader(token: string, { isSuspect }: { isSuspect: boolean }): Promise<FoundReader | undefined> {
+  async findReader(token: string, { isSuspectAddress }: { isSuspectAddress: boolean }): Promise<FoundReader | undefined> {
     const [, tenant, share, secret] = logTokenForm.exec(token) ?? []
     if (!tenant || !share || !secret) return undefined
-    const lookups = isSuspect ? this.#suspectLookups : this.#lookups
+    const lookups = isSuspectAddress ? this.#suspectLookups : this.#lookups
     const found = await lookups.add({ tenantId: `ten_${tenant}`, shareId: `shr_${share}`, hash: hashSecret(secret) })
     return found && found.expiresAt.getTime() > now() ? found : undefined
   }
 
-  async #findReaders(presented: readonly PresentedToken[]): Promise<(FoundReader | null)[]> {
+  async #findReaders(tokens: readonly PresentedToken[]): Promise<(FoundReader | null)[]> {
     const { rows } = await this.parts.db.pool.query<FoundReader & { tokenHash: Buffer }>({
       name: 'log-shares-presented',
       text: `SELECT s.tenant_id AS "tenantId", s.share_id AS "shareId", s.token_hash AS "tokenHash", s.expires_at AS "expiresAt",
           t.status <> 'active' AS "isSuspended"
         FROM log_shares s JOIN tenants t ON t.tenant_id = s.tenant_id WHERE s.tenant_id = ANY ($1) AND s.share_id = ANY ($2)`,
-      values: [presented.map(({ tenantId }) => tenantId), presented.map(({ shareId }) => shareId)],
+      values: [tokens.map(({ tenantId }) => tenantId), tokens.map(({ shareId }) => shareId)],
     })
     const found = new Map(rows.map((row) => [`${row.tenantId} ${row.shareId}`, row]))
-    return presented.map(({ tenantId, shareId, hash }) => {
+    return tokens.map(({ tenantId, shareId, hash }) => {
       const row = found.get(`${tenantId} ${shareId}`)
       return row && timingSafeEqual(row.tokenHash, hash) ? row : null
     })

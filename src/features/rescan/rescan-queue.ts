@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 import type { ValidationReport } from '../../inspection/report.js'
-import { createSignaturesExpression, isExact, isVersioned } from '../../inspection/scanners/virus-scanner.js'
+import { createSignaturesExpression, hasExactVersion, hasVersion } from '../../inspection/scanners/virus-scanner.js'
 import {
   getLeaseEndSql,
   getLeaseReleaseSql,
@@ -84,7 +84,7 @@ export class RescanQueue {
       failure,
       ...counts,
     }))
-    const values = [tenantId, contextId, token, JSON.stringify(rows), !isVersioned(signatures)]
+    const values = [tenantId, contextId, token, JSON.stringify(rows), !hasVersion(signatures)]
     await this.pool.query('SELECT rescan_keep($1, $2, $3, $4::jsonb, $5)', values)
   }
 
@@ -95,14 +95,14 @@ export class RescanQueue {
   }
 
   /**
-   * Releases a batch and schedules its next attempt in `seconds`. The current attempt counts only for the `suspects`, which are
-   * files that may have crashed the scanner.
+   * Releases a batch and schedules its next attempt in `delaySeconds`. The current attempt counts only for `suspectIds`, which
+   * are files that may have crashed the scanner.
    */
-  async releaseBatch({ tenantId, contextId, token }: Batch, seconds: number, suspects: readonly string[]): Promise<void> {
+  async releaseBatch({ tenantId, contextId, token }: Batch, delaySeconds: number, suspectIds: readonly string[]): Promise<void> {
     await this.pool.query(
       `UPDATE rescan_queue SET ${getLeaseReleaseSql('$3')}, attempts = attempts - CASE WHEN file_id = ANY ($4) THEN 0 ELSE 1 END
        WHERE tenant_id = $1 AND lease_token = $2`,
-      [tenantId, token, seconds, suspects],
+      [tenantId, token, delaySeconds, suspectIds],
     )
     await this.#pauseRescan(tenantId, contextId)
   }
@@ -174,7 +174,7 @@ export class RescanQueue {
   async #leaseDueBatch({ signatures, isNewest }: ScannerSignatures, token: string): Promise<Batch | undefined> {
     const { rows } = await this.pool.query<ContextRow & { is_retry: boolean }>(
       `SELECT q.tenant_id, q.context_id, q.attempts > 0 AS is_retry FROM rescan_queue q LEFT JOIN rescans w ON w.tenant_id = q.tenant_id AND w.context_id = q.context_id
-       WHERE q.${isLeaseFree} ${isNewest ? '' : `AND coalesce(w.signatures, $1) = $1 AND NOT ${buildWaitsForOtherSignaturesCondition('q', '$1')}`} ORDER BY q.leased_until LIMIT 1`,
+       WHERE q.${isLeaseFree} ${isNewest ? '' : `AND coalesce(w.signatures, $1) = $1 AND NOT ${buildWaitingFileCondition('q', '$1')}`} ORDER BY q.leased_until LIMIT 1`,
       isNewest ? [] : [signatures],
     )
     if (!rows[0]) return undefined
@@ -183,7 +183,7 @@ export class RescanQueue {
       `UPDATE rescan_queue q SET leased_until = ${getLeaseEndSql('$4')}, lease_token = $3, attempts = q.attempts + 1
        WHERE q.tenant_id = $1 AND q.file_id IN (SELECT d.file_id FROM rescan_queue d
          WHERE d.tenant_id = $1 AND d.context_id = $2 AND d.${isLeaseFree} AND (d.attempts > 0) = $5
-           ${isNewest ? '' : `AND NOT ${buildWaitsForOtherSignaturesCondition('d', '$6', '$1')}`}
+           ${isNewest ? '' : `AND NOT ${buildWaitingFileCondition('d', '$6', '$1')}`}
          ORDER BY d.file_id DESC LIMIT ${isRetry ? 1 : maxBatchFiles} FOR UPDATE SKIP LOCKED)
        RETURNING q.file_id AS "fileId", q.attempts, q.failure`,
       [tenantId, contextId, token, leaseSeconds, isRetry, ...(isNewest ? [] : [signatures])],
@@ -233,17 +233,17 @@ export class RescanQueue {
        FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id AND c.scan_for_viruses
          LEFT JOIN rescans w ON w.tenant_id = $1 AND w.context_id = f.context_id
          JOIN LATERAL (SELECT report FROM validation_reports r WHERE r.tenant_id = $1 AND r.file_id = f.file_id ORDER BY validated_at DESC LIMIT 1) r ON true
-       WHERE f.tenant_id = $1 AND f.context_id = $2 AND f.file_id = ANY ($3) AND NOT ${buildIsDoneCondition(signatures, '$4')} ORDER BY f.file_id DESC`,
+       WHERE f.tenant_id = $1 AND f.context_id = $2 AND f.file_id = ANY ($3) AND NOT ${buildScanDoneCondition(signatures, '$4')} ORDER BY f.file_id DESC`,
       [tenantId, contextId, fileIds, signatures],
     )
     return rows
   }
 }
 
-/** Returns an SQL condition that is true if the restored file is waiting for a scan with signatures other than `parameter`. */
-const buildWaitsForOtherSignaturesCondition = (queued: string, parameter: string, tenant = `${queued}.tenant_id`): string =>
-  `EXISTS (SELECT FROM quarantine a WHERE a.tenant_id = ${tenant} AND a.file_id = ${queued}.file_id AND a.viruses = '[]'
-     AND a.signatures NOT IN (${parameter}, 'unknown'))`
+/** SQL condition that is true if the restored file is waiting for a scan with signatures other than `signaturesParameter`. */
+const buildWaitingFileCondition = (queueAlias: string, signaturesParameter: string, tenant = `${queueAlias}.tenant_id`): string =>
+  `EXISTS (SELECT FROM quarantine a WHERE a.tenant_id = ${tenant} AND a.file_id = ${queueAlias}.file_id AND a.viruses = '[]'
+     AND a.signatures NOT IN (${signaturesParameter}, 'unknown'))`
 
 /** Leases a context's next files and advances its position. Returns undefined if another replica has finished the context. */
 async function leaseNextFiles(
@@ -257,7 +257,7 @@ async function leaseNextFiles(
   )
   if (!rowCount) return undefined
   const { rows: examined } = await client.query<{ file_id: string; done: boolean }>(
-    `SELECT f.file_id, ${buildIsDoneCondition(signatures, '$3')} AS done FROM rescans w JOIN files f ON f.tenant_id = $1 AND f.context_id = w.context_id
+    `SELECT f.file_id, ${buildScanDoneCondition(signatures, '$3')} AS done FROM rescans w JOIN files f ON f.tenant_id = $1 AND f.context_id = w.context_id
        AND f.file_id < coalesce(w.before_id, 'g') AND f.file_id > w.until_id
      WHERE w.tenant_id = $1 AND w.context_id = $2 ORDER BY f.file_id DESC LIMIT ${maxFilesExamined}`,
     [tenantId, contextId, signatures],
@@ -290,10 +290,10 @@ async function leaseNextFiles(
  * rescan that an admin requested repeats failed scans. If the signature version does not reflect every change, it repeats all
  * scans except those that found a virus, because an admin may have released the file.
  */
-function buildIsDoneCondition(signatures: string, parameter: string): string {
-  const isFinal = isExact(signatures)
+function buildScanDoneCondition(signatures: string, signaturesParameter: string): string {
+  const isFinal = hasExactVersion(signatures)
     ? `NOT r.report @> '{"checks": [{"evidence": {"scan_failed": true}}]}'`
     : `r.report->>'outcome' = 'rejected'`
-  return `EXISTS (SELECT FROM validation_reports r WHERE r.tenant_id = $1 AND r.file_id = f.file_id AND ${createSignaturesExpression('r.report')} = ${parameter}
+  return `EXISTS (SELECT FROM validation_reports r WHERE r.tenant_id = $1 AND r.file_id = f.file_id AND ${createSignaturesExpression('r.report')} = ${signaturesParameter}
     AND (w.asked IS NOT TRUE OR r.validated_at >= w.started_at OR ${isFinal}))`
 }

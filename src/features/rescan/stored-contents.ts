@@ -54,7 +54,7 @@ export class StoredContents {
 
   async #fetchToSpool({ blobPath, sizeBytes, checksum }: StoredFile): Promise<OpenedContent | undefined> {
     const { content, dispose } = await this.parts.spool.receive(await this.parts.storage.open(blobPath), () => sizeBytes, {
-      expected: sizeBytes,
+      expectedBytes: sizeBytes,
     })
     if (content?.sha256 === checksum) return { content, dispose }
     await dispose()

@@ -99,8 +99,8 @@ async function handleLinkRequest(
  */
 async function authenticateLink(dependencies: Dependencies, request: Request & IdentifiedRequest): Promise<PresentedLink> {
   const { address } = request
-  const isSuspect = await dependencies.hasReachedFailureLimit(address)
-  const link = await dependencies.lookup.findByToken(String(request.params.token), { isSuspect })
+  const isSuspectAddress = await dependencies.hasReachedFailureLimit(address)
+  const link = await dependencies.lookup.findByToken(String(request.params.token), { isSuspectAddress })
   if (link && (!isUsedUp(link) || (await isRetry(dependencies, request, link)))) return link
   await dependencies.countRejectedCredential(address)
   throw invalidUploadLink()
@@ -154,7 +154,7 @@ async function sendPage(dependencies: Dependencies, request: Request & Identifie
   await sendUploadPage(request, response)
 }
 
-async function sendRules(_parts: Dependencies, { response, link, createCall }: LinkRequest): Promise<void> {
+async function sendRules(_dependencies: Dependencies, { response, link, createCall }: LinkRequest): Promise<void> {
   const call = createCall()
   const data = await call.run('rules', { access: 'upload', isUnlogged: true }, async () => toPublicRules(link))
   response.set(call.responseHeaders)

@@ -73,10 +73,10 @@ export class UploadLinkLookup {
    * Returns the link for a token, or undefined if the token is unknown or the link is not usable. Links that are used up are also
    * returned. All tokens from suspect IP addresses, which have many failed attempts, share at most one query per second.
    */
-  async findByToken(token: string, { isSuspect }: { isSuspect: boolean }): Promise<PresentedLink | undefined> {
+  async findByToken(token: string, { isSuspectAddress }: { isSuspectAddress: boolean }): Promise<PresentedLink | undefined> {
     const [, tenant, link, secret] = uploadTokenForm.exec(token) ?? []
     if (!tenant || !link || !secret) return undefined
-    const lookups = isSuspect ? this.#suspectLookups : this.#lookups
+    const lookups = isSuspectAddress ? this.#suspectLookups : this.#lookups
     const found = await lookups.add({ tenantId: `ten_${tenant}`, linkId: `ulk_${link}`, hash: hashSecret(secret) })
     return found ?? undefined
   }
@@ -90,14 +90,14 @@ export class UploadLinkLookup {
     return rowCount === 1
   }
 
-  async #findLinks(presented: readonly PresentedToken[]): Promise<(PresentedLink | null)[]> {
+  async #findLinks(tokens: readonly PresentedToken[]): Promise<(PresentedLink | null)[]> {
     const { rows } = await this.pool.query<FoundLink>({
       name: 'upload-links-presented',
       text: findStatement,
-      values: [presented.map(({ tenantId }) => tenantId), presented.map(({ linkId }) => linkId)],
+      values: [tokens.map(({ tenantId }) => tenantId), tokens.map(({ linkId }) => linkId)],
     })
     const found = new Map(rows.map((row) => [`${row.tenantId} ${row.linkId}`, row]))
-    return presented.map(({ tenantId, linkId, hash }) => {
+    return tokens.map(({ tenantId, linkId, hash }) => {
       const row = found.get(`${tenantId} ${linkId}`)
       return row && timingSafeEqual(row.tokenHash, hash) && row.isUsable ? row : null
     })

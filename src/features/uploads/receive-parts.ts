@@ -35,8 +35,8 @@ export class BodyTooLong extends Error {
  * Stores a request body in parts. Each part is stored while the next one is received. If the request is interrupted and no
  * checksum is expected, the bytes received so far are stored before the error is thrown.
  */
-export async function receiveParts(request: IncomingMessage, reception: ReceiveOptions): Promise<void> {
-  const { spool, checksum, idleMs, interrupted } = reception
+export async function receiveParts(request: IncomingMessage, options: ReceiveOptions): Promise<void> {
+  const { spool, checksum, idleMs, interrupted } = options
   const expected = Number(request.headers['content-length'] ?? 0)
   const source = new PassThrough({ highWaterMark: 256 * 1024 })
   let receiveError: AssayError | undefined
@@ -55,8 +55,8 @@ export async function receiveParts(request: IncomingMessage, reception: ReceiveO
   if (interrupted.aborted) onInterrupted()
   try {
     while (!body.ended) {
-      const part = Readable.from(readPart(incoming, body, reception), { objectMode: false })
-      const spooled = await spool.receive(part, () => Number.POSITIVE_INFINITY, { expected: expected - body.received })
+      const part = Readable.from(readPart(incoming, body, options), { objectMode: false })
+      const spooled = await spool.receive(part, () => Number.POSITIVE_INFINITY, { expectedBytes: expected - body.received })
       try {
         await storing
         if (checksum) assertChecksum(checksum, receiveError)
@@ -64,9 +64,7 @@ export async function receiveParts(request: IncomingMessage, reception: ReceiveO
         await spooled.dispose()
         throw error
       }
-      storing = (spooled.sizeBytes > 0 ? reception.storePart(spooled.content!) : Promise.resolve()).finally(() =>
-        spooled.dispose(),
-      )
+      storing = (spooled.sizeBytes > 0 ? options.storePart(spooled.content!) : Promise.resolve()).finally(() => spooled.dispose())
       storing.catch(() => {})
     }
     await storing

@@ -188,19 +188,19 @@ export class ResumableUploadService {
   }
 
   /**
-   * Schedules another validation attempt. The delay doubles after each attempt that has read the bytes (`isRead`), up to five
-   * minutes.
+   * Schedules another validation attempt. The delay doubles after each attempt that has read the bytes (`hasReadBytes`), up to
+   * five minutes.
    */
   async postponeValidation(
     { tenantId, uploadId, decisionAttempts }: ResumableUpload,
     { code, message, details }: PublicError,
-    { isRead }: { isRead: boolean },
+    { hasReadBytes }: { hasReadBytes: boolean },
   ): Promise<void> {
-    const seconds = isRead ? Math.min(maxRetrySeconds, firstRetrySeconds * 2 ** decisionAttempts) : firstRetrySeconds
+    const seconds = hasReadBytes ? Math.min(maxRetrySeconds, firstRetrySeconds * 2 ** decisionAttempts) : firstRetrySeconds
     await this.#db.query(
       `UPDATE resumable_uploads SET decision_error = $3, decision_attempts = $4, decision_retry_at = now() + make_interval(secs => $5)
        WHERE tenant_id = $1 AND upload_id = $2 AND decided_at IS NULL`,
-      [tenantId, uploadId, JSON.stringify({ code, message, details }), decisionAttempts + (isRead ? 1 : 0), seconds],
+      [tenantId, uploadId, JSON.stringify({ code, message, details }), decisionAttempts + (hasReadBytes ? 1 : 0), seconds],
     )
   }
 

@@ -59,12 +59,12 @@ export function createResumableUploadHandler(
   router.all([path, `${path}/:uploadId`], (request, response) => {
     const uploadId = String(request.params.uploadId ?? '')
     const protocolRequest = { request, response, collection: path, uploadId }
-    return handleProtocolRequest(dependencies, protocolRequest, () => createCall(request))
+    return handleTusRequest(dependencies, protocolRequest, () => createCall(request))
   })
   return router
 }
 
-async function handleProtocolRequest(
+async function handleTusRequest(
   dependencies: UploadDependencies,
   protocolRequest: ProtocolRequest,
   createCall: () => Promise<Call>,
@@ -84,10 +84,10 @@ async function handleProtocolRequest(
 }
 
 /** Creates the handler for resumable uploads through upload links. */
-export const createLinkUploadProtocol = (dependencies: UploadDependencies, maxUploadBytes: number) => ({
-  headers: getProtocolHeaders(maxUploadBytes),
+export const createResumableLinkUploadHandler = (dependencies: UploadDependencies, maxUploadBytes: number) => ({
+  headers: getTusHeaders(maxUploadBytes),
   exposedHeaders,
-  handle: (request: ProtocolRequest, createCall: () => Promise<Call>) => handleProtocolRequest(dependencies, request, createCall),
+  handle: (request: ProtocolRequest, createCall: () => Promise<Call>) => handleTusRequest(dependencies, request, createCall),
   /** Returns true if the upload was already accepted or rejected, and false if it is unknown or unfinished. */
   hasOutcome: async (actor: Actor, uploadId: string): Promise<boolean> => {
     const upload = await dependencies.rows.findIfExists(actor, uploadId)
@@ -99,15 +99,15 @@ export const createLinkUploadProtocol = (dependencies: UploadDependencies, maxUp
  * Adds tus headers to OPTIONS responses. Must be mounted before the CORS handler, because that handler answers all OPTIONS
  * requests.
  */
-export function createProtocolHeadersHandler(maxUploadBytes: number): RequestHandler {
+export function createTusHeadersHandler(maxUploadBytes: number): RequestHandler {
   return (request, response, next) => {
     if (request.method === 'OPTIONS' && (request.path === path || request.path.startsWith(`${path}/`)))
-      response.set(getProtocolHeaders(maxUploadBytes))
+      response.set(getTusHeaders(maxUploadBytes))
     next()
   }
 }
 
-const getProtocolHeaders = (maxUploadBytes: number): Record<string, string> => ({
+const getTusHeaders = (maxUploadBytes: number): Record<string, string> => ({
   'Tus-Resumable': tusVersion,
   'Tus-Version': tusVersion,
   'Tus-Extension': extensions.join(','),
@@ -128,16 +128,16 @@ async function handleUploadRequest(dependencies: UploadDependencies, uploadReque
   // A rejected creation is logged as a rejected upload. All later requests are logged together as a single call when the upload
   // ends.
   if (method === 'POST')
-    return call.withUpload(uploadEndpoint, {}, async () => {
+    return call.admitUpload(uploadEndpoint, {}, async () => {
       assertSupportedVersion(request.headers)
       await createUpload(dependencies, uploadRequest, parseCreation(request, uploadRequest.contextKey))
     })
   if (method === 'PATCH')
-    return call.withUpload(unloggedUpload, {}, async () => {
+    return call.admitUpload(unloggedUpload, {}, async () => {
       assertSupportedVersion(request.headers)
       await continueUpload(dependencies, uploadRequest, parsePatch(request))
     })
-  return call.withBody(unloggedUpload, async () => {
+  return call.admitBeforeBody(unloggedUpload, async () => {
     if (method === 'GET')
       return sendUploadStatus(uploadRequest, await dependencies.rows.find(call.requireActor(), uploadRequest.uploadId))
     assertSupportedVersion(request.headers)

@@ -21,16 +21,16 @@ export class QuotaExceededError extends Error {
   override readonly name = 'QuotaExceededError'
   constructor(
     readonly quotas: UploadQuotas,
-    readonly added: number,
+    readonly addedBytes: number,
   ) {
     super('The received bytes exceed a storage quota.')
   }
 }
 
-const getRemaining = ({ quota, stored, unfinished }: QuotaUsage): number => Math.max(0, quota - stored - unfinished)
+const getRemainingBytes = ({ quota, stored, unfinished }: QuotaUsage): number => Math.max(0, quota - stored - unfinished)
 
 export const fitsQuotas = ({ tenant, context }: UploadQuotas, addedBytes: number): boolean =>
-  addedBytes <= getRemaining(tenant) && (context === null || addedBytes <= getRemaining(context))
+  addedBytes <= getRemainingBytes(tenant) && (context === null || addedBytes <= getRemainingBytes(context))
 
 /**
  * Returns the error for an upload that exceeds a quota only because of other unfinished uploads. The client can resume it later.
@@ -38,27 +38,27 @@ export const fitsQuotas = ({ tenant, context }: UploadQuotas, addedBytes: number
 export function createUnfinishedUploadsQuotaError(
   actor: Actor,
   contextKey: string,
-  { quotas, added }: QuotaExceededError,
+  { quotas, addedBytes }: QuotaExceededError,
 ): AssayError {
   const fix = 'Finish or delete unfinished uploads, or delete files, then resume this upload.'
-  const ofContext = quotas.context !== null && added > getRemaining(quotas.context)
-  if (actor.uploadLink) return createLinkQuotaError(added)
+  const ofContext = quotas.context !== null && addedBytes > getRemainingBytes(quotas.context)
+  if (actor.uploadLink) return createLinkQuotaError(addedBytes)
   // A key that is restricted to certain contexts must not learn how much the whole tenant stores.
   if (!ofContext && actor.contexts)
-    return quotaExceeded(`The request adds ${added} bytes, which exceeds the tenant's remaining quota. ${fix}`, {
-      size_bytes: added,
+    return quotaExceeded(`The request adds ${addedBytes} bytes, which exceeds the tenant's remaining quota. ${fix}`, {
+      size_bytes: addedBytes,
     })
   const { quota, stored, unfinished } = ofContext ? quotas.context! : quotas.tenant
   const owner = ofContext ? `Context '${contextKey}'` : 'The tenant'
-  const remaining = getRemaining({ quota, stored, unfinished })
+  const remaining = getRemainingBytes({ quota, stored, unfinished })
   return quotaExceeded(
-    `${owner} has ${remaining} bytes left of its ${quota / megabyte} MB quota, because unfinished uploads use ${unfinished} bytes. The request adds ${added} bytes. ${fix}`,
+    `${owner} has ${remaining} bytes left of its ${quota / megabyte} MB quota, because unfinished uploads use ${unfinished} bytes. The request adds ${addedBytes} bytes. ${fix}`,
     {
       quota_mb: quota / megabyte,
       used_bytes: stored,
       unfinished_bytes: unfinished,
       remaining_bytes: remaining,
-      size_bytes: added,
+      size_bytes: addedBytes,
     },
   )
 }

@@ -55,9 +55,9 @@ export class UploadLock {
 
   async release(): Promise<void> {
     clearInterval(this.#renewing)
-    const also = 'lock_wanted = false, incoming_bytes = 0'
+    const alsoSql = 'lock_wanted = false, incoming_bytes = 0'
     // Ignore errors, because the lease expires when it is no longer renewed.
-    await releaseLease(this.database, this.#lease, { also }).catch(() => {})
+    await releaseLease(this.database, this.#lease, { alsoSql }).catch(() => {})
   }
 
   /** Tries to acquire the lease. If another request holds it, requests its release and returns false. */

@@ -39,7 +39,9 @@ export async function appendBytes(
   if (merged.length === 0) await storePartAt(upload.offsetBytes, content)
   else {
     const size = merged.reduce((sum, part) => sum + part.size, content.size)
-    const whole = await spool.receive(readParts(storage, merged, content), () => Number.POSITIVE_INFINITY, { expected: size })
+    const whole = await spool.receive(readParts(storage, merged, content), () => Number.POSITIVE_INFINITY, {
+      expectedBytes: size,
+    })
     await storePartAt(merged[0]!.start, whole.content!).finally(() => whole.dispose())
   }
   reachFaultPoint('part.kept')

@@ -146,7 +146,7 @@ export class UploadReception {
   async #createQuotaError(upload: ResumableUpload, error: QuotaExceededError): Promise<Error> {
     const { contextKey: context, filename, sizeBytes, offsetBytes } = upload
     await this.#runAndSaveOutcome(upload, async (attempt) => {
-      const description = { context, filename, sizeBytes: sizeBytes ?? offsetBytes + error.added }
+      const description = { context, filename, sizeBytes: sizeBytes ?? offsetBytes + error.addedBytes }
       await this.parts.uploads.checkBeforeUpload(attempt, description)
       // The client can resume the upload, so this request is not logged as a call.
       attempt.outcome = 'unlogged'
@@ -178,7 +178,7 @@ export class UploadReception {
     if (upload.decisionError?.code === 'scanner_unavailable')
       await this.parts
         .verifyScanner(this.turn.call.requireActor(), upload.contextKey)
-        .catch((error) => this.#postponeValidation(upload, error, { isRead: false }))
+        .catch((error) => this.#postponeValidation(upload, error, { hasReadBytes: false }))
     return this.#validateUpload(upload)
   }
 
@@ -186,14 +186,14 @@ export class UploadReception {
     const { rows, storage, spool } = this.parts
     const parts = await rows.getParts(upload)
     return this.#uploadReceivedBytes(upload, (limit) =>
-      spool.receive(readParts(storage, parts), limit, { expected: upload.offsetBytes }),
+      spool.receive(readParts(storage, parts), limit, { expectedBytes: upload.offsetBytes }),
     ).catch((error) => {
       if (error instanceof UploadEndedError) throw error
-      return this.#postponeValidation(upload, error, { isRead: true })
+      return this.#postponeValidation(upload, error, { hasReadBytes: true })
     })
   }
 
-  async #postponeValidation(upload: ResumableUpload, error: unknown, options: { isRead: boolean }): Promise<never> {
+  async #postponeValidation(upload: ResumableUpload, error: unknown, options: { hasReadBytes: boolean }): Promise<never> {
     const response = toPublicError(error)
     // Ignore errors. If this statement fails, the next request retries the validation immediately.
     if (httpStatus[response.code] >= 500) await this.parts.rows.postponeValidation(upload, response, options).catch(() => {})
@@ -228,7 +228,7 @@ export class UploadReception {
     work: (attempt: Attempt) => Promise<File | undefined>,
   ): Promise<EndedUpload | undefined> {
     const outcome: Outcome | undefined = await this.turn.call
-      .run('upload', uploadEndpoint, work, { isCounted: true })
+      .run('upload', uploadEndpoint, work, { isAlreadyCounted: true })
       .then((file) => file && { file: toFileResponse(file) }, toRejectedOutcome)
     if (!outcome) return undefined
     reachFaultPoint('part.decided')

@@ -69,7 +69,7 @@ export class SecondFactorService {
       if (!before.totpSecret) throw conflict('No second factor was created. Call beginSecondFactor first.')
       assertUnlocked(before)
       const step = findTotpStep(await this.#decryptSecret(before), code)
-      if (step === null) return { isRight: false, audit: await countWrongCode(tx, actor, before) }
+      if (step === null) return { isRight: false, audit: await recordWrongCode(tx, actor, before) }
       await tx.user.update({
         where: { tenantId: actor.tenantId, userId: actor.id },
         data: {
@@ -120,7 +120,7 @@ export class SecondFactorService {
     if (!user.totpConfirmedAt) return { isRight: true, audit: [] }
     assertUnlocked(user)
     const used = await this.#consumeCode(user, code)
-    if (!used) return { isRight: false, audit: await countWrongCode(tx, actor, user) }
+    if (!used) return { isRight: false, audit: await recordWrongCode(tx, actor, user) }
     const { tenantId, userId } = user
     await tx.user.update({ where: { tenantId, userId }, data: { ...used, ...noWrongCodes } })
     return { isRight: true, audit: [] }
@@ -201,7 +201,7 @@ function assertUnlocked(user: UserRow): void {
 }
 
 /** Counts a wrong code. Returns an audit log entry if codes are now locked. */
-async function countWrongCode(tx: Transaction, actor: Actor, user: UserRow): Promise<AuditRow[]> {
+async function recordWrongCode(tx: Transaction, actor: Actor, user: UserRow): Promise<AuditRow[]> {
   const { tenantId, userId, name } = user
   const wrongCodes = user.wrongCodes + 1
   const hours = Math.min(maxLockHours, 2 ** (wrongCodes - wrongCodesUntilLock))

@@ -29,7 +29,7 @@ interface CheckedSignIn {
   origin: Origin
   code: string | null | undefined
   /** New hash of the password. Null if the stored hash needs no update. */
-  rehashed: string | null
+  newPasswordHash: string | null
 }
 
 /**
@@ -64,8 +64,8 @@ export class SignInService {
     const session = { sessionId, createdAt, expiresAt: expiresAt > minExpiry ? expiresAt : minExpiry }
     const salted = candidates.find(({ passwordHash }) => passwordHash !== null)!.passwordHash!
     const isCurrent = !this.parts.passwords.needsRehash(user.passwordHash!) && hasSameSalt(user.passwordHash!, salted)
-    const rehashed = isCurrent ? null : await this.parts.passwords.hash(password, salted)
-    const checked = await this.#createSession(user, { session, origin, code, rehashed })
+    const newPasswordHash = isCurrent ? null : await this.parts.passwords.hash(password, salted)
+    const checked = await this.#createSession(user, { session, origin, code, newPasswordHash })
     if (!checked.isRight) {
       this.#recordFailure(user, 'The second-factor code is wrong.', origin)
       if (checked.audit.length > 0) this.parts.security.count('second_factor_locked')
@@ -171,7 +171,7 @@ export class SignInService {
   }
 
   /** Checks the second-factor code and stores the session in one transaction. */
-  #createSession(user: Candidate, { session, origin, code, rehashed }: CheckedSignIn) {
+  #createSession(user: Candidate, { session, origin, code, newPasswordHash }: CheckedSignIn) {
     const { tenantId, userId } = user
     return this.parts.ledger.changeTenant(tenantId, async (tx) => {
       // The password may have changed while it was being verified. That change ended all sessions, so this sign-in must fail.
@@ -183,7 +183,7 @@ export class SignInService {
       const checked = await this.parts.secondFactors.verifyCode(tx, client, current, code ?? '')
       // Commit the transaction instead of throwing, so that the wrong code is counted.
       if (!checked.isRight) return { result: checked, entry: { audit: checked.audit } }
-      if (rehashed) await tx.user.update({ where: { userId }, data: { passwordHash: rehashed } })
+      if (newPasswordHash) await tx.user.update({ where: { userId }, data: { passwordHash: newPasswordHash } })
       return { result: checked, entry: { audit: [await insertSession(tx, user, origin, session)] } }
     })
   }

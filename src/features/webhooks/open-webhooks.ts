@@ -19,7 +19,7 @@ export function openWebhooks(dependencies: Dependencies & { retrySeconds?: reado
   const webhooks: WebhookService = new WebhookService({
     ...dependencies,
     outbound,
-    onChanged: () => webhookSender.checkForEvents({ changed: true }),
+    onChanged: () => webhookSender.checkForEvents({ webhooksChanged: true }),
   })
   dependencies.serviceEvents.on('journaled', (tenantId) => webhookSender.scheduleCheck(tenantId))
   return { webhooks, webhookDeliveries: new WebhookDeliveryService({ ...dependencies, outbound }), webhookSender }

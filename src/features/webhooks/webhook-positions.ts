@@ -83,7 +83,7 @@ export class WebhookPositions {
   /** Releases a webhook. It cannot be leased again for `seconds`. */
   async release({ tenantId, webhookId, token }: LeasedWebhook, seconds: number): Promise<void> {
     const key = { tenant_id: tenantId, webhook_id: webhookId }
-    await releaseLease(this.pool, { table: 'webhook_positions', key, token, seconds: leaseSeconds }, { seconds })
+    await releaseLease(this.pool, { table: 'webhook_positions', key, token, seconds: leaseSeconds }, { delaySeconds: seconds })
   }
 
   /** Logs the deliveries and advances the position. Returns false if the lease was lost. */

@@ -48,9 +48,9 @@ export class WebhookSender {
     this.checkForEvents()
   }
 
-  /** Checks for undelivered events immediately. `changed` means that a webhook was created or changed. */
-  checkForEvents(options: { changed?: boolean } = {}): void {
-    if (options.changed) this.#tenants.at = Number.NEGATIVE_INFINITY
+  /** Checks for undelivered events immediately. `webhooksChanged` means that a webhook was created or changed. */
+  checkForEvents(options: { webhooksChanged?: boolean } = {}): void {
+    if (options.webhooksChanged) this.#tenants.at = Number.NEGATIVE_INFINITY
     if (!this.#timer || this.#closed || performance.now() < this.#restsUntil) return
     this.#again = true
     this.#looking ??= this.#runRequestedChecks().finally(() => {

@@ -124,7 +124,7 @@ export class WebhookService {
     const webhook = await this.#updateWebhook(actor, webhookId, async (_, tx) => ({
       data: {
         secretEncrypted: this.#encryptSecret(webhookId, secret),
-        previousSecretEncrypted: await lockSecret(tx, actor.tenantId, webhookId),
+        previousSecretEncrypted: await lockAndReadSecret(tx, actor.tenantId, webhookId),
         previousExpiresAt,
       },
       audit: (after) => [
@@ -273,7 +273,7 @@ export async function findWebhook(db: Pick<Transaction, 'webhook'>, tenantId: st
  * Returns the encrypted secret, and locks the row until the transaction ends. Without the lock, a concurrent re-encryption with a
  * new MASTER_KEY could leave a copy of the secret that is still encrypted with the old key.
  */
-async function lockSecret(tx: Transaction, tenantId: string, webhookId: string): Promise<Uint8Array<ArrayBuffer>> {
+async function lockAndReadSecret(tx: Transaction, tenantId: string, webhookId: string): Promise<Uint8Array<ArrayBuffer>> {
   const [row] = await tx.$queryRaw<{ secret: Uint8Array<ArrayBuffer> }[]>`
     SELECT secret_encrypted AS secret FROM webhooks WHERE tenant_id = ${tenantId} AND webhook_id = ${webhookId} FOR UPDATE`
   return row!.secret

@@ -121,8 +121,8 @@ function readOnEventLoop(bytes: Uint8Array, job: Job): Promise<Findings | undefi
   if (archives.has(type) && isSmallArchive(source))
     return examineWithinLimits(source, job, { ...defaultLimits(job.deadlineMs), ...smallLimits })
   if (source.size > (quickBytes[type] ?? -1)) return undefined
-  if (!quickTexts.has(type)) return examineWithinLimits(source, job, createQuickLimits(job.deadlineMs))
-  if (hasManySteps(source) || (source.size > alwaysQuick && hasBlankStart(source))) return undefined
+  if (!quickTexts.has(type)) return examineWithinLimits(source, job, createEventLoopLimits(job.deadlineMs))
+  if (mayNeedManySteps(source) || (source.size > alwaysQuick && hasBlankStart(source))) return undefined
   return examine(source, { blank: job.blank, limits: defaultLimits(job.deadlineMs) })
 }
 
@@ -146,7 +146,7 @@ const quickPictureLimits = { maxPictureBits: 2 ** 21, maxUnpackedBytes: 256 * 10
 // fewer.
 const maxSteps = 500
 
-function createQuickLimits(deadlineMs: number): ReaderLimits {
+function createEventLoopLimits(deadlineMs: number): ReaderLimits {
   const limits = { ...defaultLimits(deadlineMs), ...quickPictureLimits }
   const counted = createCountedDeadline(maxSteps, limits.deadline)
   return withDeadline(limits, () => counted.deadline)
@@ -169,7 +169,7 @@ async function examineWithinLimits(source: RandomAccessSource, job: Job, limits:
 const manyStepsStart =
   /^(PK|\x1f\x8b|\xd0\xcf\x11\xe0|\x89PNG|ID3|OggS|RIFF|FORM|\{\\rtf|\x1a\x45\xdf\xa3|\x30\x26\xb2\x75|.{4}(ftyp|styp|moov|mdat|wide|free|skip|pnot|moof|sidx))/s
 
-const hasManySteps = (source: RandomAccessSource): boolean =>
+const mayNeedManySteps = (source: RandomAccessSource): boolean =>
   manyStepsStart.test(source.read(0, 8).toString('latin1')) ||
   source.read(Math.max(0, source.size - 65_557), 65_557).includes('PK\x05\x06')
 

@@ -22,8 +22,8 @@ export interface InspectorOptions extends Partial<ContentReaderOptions>, Partial
   pool?: WorkerPool
 }
 
-export function createInspector({ pool: shared, ...options }: InspectorOptions): Inspector & { pool: WorkerPool } {
-  const pool = shared ?? new WorkerPool(options)
+export function createInspector({ pool: sharedPool, ...options }: InspectorOptions): Inspector & { pool: WorkerPool } {
+  const pool = sharedPool ?? new WorkerPool(options)
   const reader = new ContentReader(pool, { deadlineMs: 30_000, graceMs: 2_000, ...options })
   const { scanner } = options
   return {
@@ -42,7 +42,7 @@ export function createInspector({ pool: shared, ...options }: InspectorOptions):
       }
     },
     close: async () => {
-      if (!shared) await pool.close()
+      if (!sharedPool) await pool.close()
     },
   }
 }
@@ -172,7 +172,7 @@ export const toRescanSubmission = ({ originalFilename, content, report, signal, 
  * distinguishes it from the report of an incomplete scan.
  */
 export function createUnscannedReport(
-  earlier: ValidationReport,
+  previousReport: ValidationReport,
   { reason, attempts, engine }: { reason: string; attempts: number; engine: EngineIdentity },
 ): ValidationReport {
   const line: CheckReport = {
@@ -182,6 +182,6 @@ export function createUnscannedReport(
     evidence: { cause: reason, attempts, scan_failed: true },
     durationMs: 0,
   }
-  const checks = earlier.checks.map((check) => (check.check === 'virus_detected' ? line : check))
-  return { ...earlier, outcome: 'accepted', reason: null, checks, engine, validatedAt: getCurrentTime().toISOString() }
+  const checks = previousReport.checks.map((check) => (check.check === 'virus_detected' ? line : check))
+  return { ...previousReport, outcome: 'accepted', reason: null, checks, engine, validatedAt: getCurrentTime().toISOString() }
 }

@@ -53,10 +53,10 @@ export async function read(job: Job, call: WorkerCall): Promise<ReadResult> {
   }
 }
 
-const passesOtherChecks = ({ blankness, soundness }: Findings, scansDamaged: boolean): boolean =>
+const passesOtherChecks = ({ blankness, soundness }: Findings, scanDamagedFiles: boolean): boolean =>
   !blankness?.blank &&
   soundness !== null &&
-  (soundness.verdict.sound || (scansDamaged && !soundness.verdict.maliciousConstruction))
+  (soundness.verdict.sound || (scanDamagedFiles && !soundness.verdict.maliciousConstruction))
 
 async function openScan(source: RandomAccessSource, { scan }: Job, call: WorkerCall): Promise<OpenScan | undefined> {
   if (!scan) return undefined

@@ -89,11 +89,11 @@ export async function computeCoverage(
   const file = bytes ? undefined : new FileSource(path!, '')
   const source = file ?? new MemorySource(bytes!, '')
   const visitor = new CoverageVisitor(source.size, job)
-  const step = () => {
+  const throwIfCancelled = () => {
     if (cancelled()) throw new Cancelled('the scan was cancelled')
   }
   try {
-    const { unscannedParts } = await walk(source, { visitor, step })
+    const { unscannedParts } = await walk(source, { visitor, step: throwIfCancelled })
     const { requiredSizes: needs, reliesOnClamav, parts } = visitor
     return { needs, reliesOnClamav, parts, ...(unscannedParts[0] && { incomplete: unscannedParts[0].reason }) }
   } catch (error) {

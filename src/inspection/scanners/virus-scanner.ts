@@ -65,7 +65,7 @@ export const createSignaturesExpression = (report: string): string =>
  * Returns true if the version changes with every change to the signatures. This is not the case for ClamAV, which reports only
  * the version of its daily database.
  */
-export const isExact = (signatures: string): boolean => !signatures.includes('ClamAV')
+export const hasExactVersion = (signatures: string): boolean => !signatures.includes('ClamAV')
 
 /** Returns true if the signatures have a version. ClamAV reports no version if it uses only custom databases. */
-export const isVersioned = (signatures: string): boolean => !signatures.includes('unversioned')
+export const hasVersion = (signatures: string): boolean => !signatures.includes('unversioned')

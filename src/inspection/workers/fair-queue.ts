@@ -58,7 +58,7 @@ export class FairQueue<T extends QueueItem> {
    * Removes the next task from the queue and returns it, preferring owners with few running tasks. Returns undefined if no task
    * may start.
    */
-  next(): T | undefined {
+  dequeue(): T | undefined {
     const { workers } = this.options
     if (this.#running.size >= workers) return undefined
     const large = [...this.#running].filter(isLarge).length

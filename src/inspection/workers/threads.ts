@@ -101,9 +101,9 @@ export class Threads {
       throw new WorkerNotStarted(`${this.#ending.size} workers are hanging and cannot be terminated. Restart the service.`)
   }
 
-  #endThread(ending: AbortController): void {
+  #endThread(controller: AbortController): void {
     const before = this.#piscina.threads
-    ending.abort()
+    controller.abort()
     const { threads } = this.#piscina
     const leaving = before.filter((each) => !threads.includes(each))
     for (const thread of leaving) {

@@ -46,11 +46,11 @@ interface QueuedTask extends Task {
  * Returns the memory limit in bytes: the memory of the machine, or the lowest limit of the service's control group and the groups
  * that contain it. Node.js reads only the limit of the group itself.
  */
-export function getMemoryLimit({ groups = '/proc/self/cgroup', root = '/sys/fs/cgroup' } = {}): number {
+export function getMemoryLimit({ cgroupFile = '/proc/self/cgroup', cgroupRoot = '/sys/fs/cgroup' } = {}): number {
   const limits = [totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY]
-  let group = /^0::(\/.*)$/m.exec(readText(groups))?.[1]
+  let group = /^0::(\/.*)$/m.exec(readText(cgroupFile))?.[1]
   while (group !== undefined) {
-    const limit = Number.parseInt(readText(join(root, group, 'memory.max')), 10)
+    const limit = Number.parseInt(readText(join(cgroupRoot, group, 'memory.max')), 10)
     // Skip the value 'max', which is not a number and means that the group has no limit of its own.
     if (limit > 0) limits.push(limit)
     group = group === '/' ? undefined : dirname(group)
@@ -113,7 +113,7 @@ export class WorkerPool {
   }
 
   #dispatch(): void {
-    for (let next = this.#queue.next(); next; next = this.#queue.next()) void this.#runAttempt(next)
+    for (let next = this.#queue.dequeue(); next; next = this.#queue.dequeue()) void this.#runAttempt(next)
   }
 
   async #runAttempt(queued: QueuedTask): Promise<void> {

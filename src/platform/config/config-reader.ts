@@ -48,16 +48,16 @@ export class EnvReader {
     return undefined
   }
 
-  readInteger(name: string, limits: { from: number; to: number; fallback: number }): number {
+  readInteger(name: string, limits: { min: number; max: number; fallback: number }): number {
     return this.readOptionalInteger(name, limits) ?? limits.fallback
   }
 
-  readOptionalInteger(name: string, { from, to }: { from: number; to: number }): number | undefined {
+  readOptionalInteger(name: string, { min, max }: { min: number; max: number }): number | undefined {
     const value = this.readText(name)
     if (value === undefined) return undefined
     const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN
-    if (number >= from && number <= to) return number
-    return this.addError(name, value, `a whole number from ${from} to ${to}`)
+    if (number >= min && number <= max) return number
+    return this.addError(name, value, `a whole number from ${min} to ${max}`)
   }
 
   readPattern(name: string, pattern: RegExp, expected: string): string | undefined {

@@ -32,8 +32,8 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
 }
 
 function readVariables(reader: EnvReader) {
-  const port = reader.readInteger('PORT', { from: 0, to: 65_535, fallback: 8080 })
-  const processes = reader.readInteger('PROCESSES', { from: 1, to: 64, fallback: 1 })
+  const port = reader.readInteger('PORT', { min: 0, max: 65_535, fallback: 8080 })
+  const processes = reader.readInteger('PROCESSES', { min: 1, max: 64, fallback: 1 })
   const database = readDatabaseLocation(reader)
   return {
     host:
@@ -43,13 +43,13 @@ function readVariables(reader: EnvReader) {
     publicUrl: reader.readBaseUrl('PUBLIC_URL') ?? `http://localhost:${port}`,
     ...database,
     databaseReadUrl: readReplicaUrl(reader, database.databaseUrl),
-    databasePoolSize: reader.readInteger('DATABASE_POOL_SIZE', { from: 2, to: 1000, fallback: 10 }),
+    databasePoolSize: reader.readInteger('DATABASE_POOL_SIZE', { min: 2, max: 1000, fallback: 10 }),
     ...readStorage(reader, database.dataDir),
     ...readUploadSettings(reader, processes),
     ...readIdentityConfig(reader, database.databaseUrl !== undefined || reader.hasError('DATABASE_URL')),
     ...readOperationSettings(reader),
     ...readRetention(reader),
-    rateLimitPerMinute: reader.readInteger('RATE_LIMIT_PER_MINUTE', { from: 1, to: 1_000_000_000, fallback: 120_000 }),
+    rateLimitPerMinute: reader.readInteger('RATE_LIMIT_PER_MINUTE', { min: 1, max: 1_000_000_000, fallback: 120_000 }),
     redisUrl: reader.readUrl('REDIS_URL', ['redis:', 'rediss:'], 'redis://host:6379'),
     /** Allowed origins, or `['*']`. If empty, CORS is disabled. */
     corsOrigins: reader.readOrigins('CORS_ORIGINS'),
@@ -70,7 +70,7 @@ function readStorage(reader: EnvReader, dataDir: string) {
     s3Credentials: readS3Credentials(reader),
     s3UnconditionalWrites: reader.readFlag('S3_UNCONDITIONAL_WRITES'),
     /** Timeout for one bucket call, including its retries. */
-    storageDeadlineSeconds: reader.readInteger('STORAGE_DEADLINE_SECONDS', { from: 1, to: 600, fallback: 25 }),
+    storageDeadlineSeconds: reader.readInteger('STORAGE_DEADLINE_SECONDS', { min: 1, max: 600, fallback: 25 }),
   }
 }
 
@@ -80,10 +80,10 @@ function readUploadSettings(reader: EnvReader, processes: number) {
     /** If undefined, the service uses a local clamd if one is running, and otherwise `yara:`. */
     scannerUrl: readScannerUrl(reader),
     rulesDir: rulesDir === undefined ? undefined : resolve(rulesDir),
-    maxUploadMb: reader.readInteger('MAX_UPLOAD_MB', { from: 1, to: maxMegabytes, fallback: 1024 }),
-    maxUploadsAtOnce: reader.readInteger('MAX_UPLOADS_AT_ONCE', { from: 1, to: 100_000, fallback: 256 }),
+    maxUploadMb: reader.readInteger('MAX_UPLOAD_MB', { min: 1, max: maxMegabytes, fallback: 1024 }),
+    maxUploadsAtOnce: reader.readInteger('MAX_UPLOADS_AT_ONCE', { min: 1, max: 100_000, fallback: 256 }),
     /** Seconds without data after which the service aborts an upload. */
-    uploadIdleSeconds: reader.readInteger('UPLOAD_IDLE_SECONDS', { from: 1, to: 3600, fallback: 30 }),
+    uploadIdleSeconds: reader.readInteger('UPLOAD_IDLE_SECONDS', { min: 1, max: 3600, fallback: 30 }),
     validationWorkers: readValidationWorkers(reader, processes),
   }
 }
@@ -96,8 +96,8 @@ function readOperationSettings(reader: EnvReader) {
     dashboard: reader.readChoice('DASHBOARD', ['on', 'off']) !== 'off',
     logLevel: reader.readChoice('LOG_LEVEL', logLevels) ?? 'info',
     /** Seconds for which the service continues to respond after SIGTERM, while its readiness check fails. */
-    shutdownDelaySeconds: reader.readInteger('SHUTDOWN_DELAY_SECONDS', { from: 0, to: 300, fallback: production ? 5 : 0 }),
-    shutdownGraceSeconds: reader.readInteger('SHUTDOWN_GRACE_SECONDS', { from: 1, to: 3600, fallback: 30 }),
+    shutdownDelaySeconds: reader.readInteger('SHUTDOWN_DELAY_SECONDS', { min: 0, max: 300, fallback: production ? 5 : 0 }),
+    shutdownGraceSeconds: reader.readInteger('SHUTDOWN_GRACE_SECONDS', { min: 1, max: 3600, fallback: 30 }),
     /** Token for the metrics endpoint. If undefined, the endpoint needs no credential. */
     metricsToken: reader.readPattern(
       'METRICS_TOKEN',
@@ -105,7 +105,7 @@ function readOperationSettings(reader: EnvReader) {
       '16 to 200 visible ASCII characters without spaces',
     ),
     /** Separate port for the metrics endpoint. If undefined, the endpoint uses the main port. */
-    metricsPort: reader.readOptionalInteger('METRICS_PORT', { from: 1, to: 65_535 }),
+    metricsPort: reader.readOptionalInteger('METRICS_PORT', { min: 1, max: 65_535 }),
     /** Base URL of an OTLP/HTTP collector. If undefined, the service sends no traces. */
     otlpEndpoint: reader.readBaseUrl('OTEL_EXPORTER_OTLP_ENDPOINT'),
     trustProxy: reader.readProxies('TRUST_PROXY'),
@@ -115,19 +115,19 @@ function readOperationSettings(reader: EnvReader) {
 // If a retention period is undefined, the log is retained forever.
 function readRetention(reader: EnvReader) {
   return {
-    callLogRetentionDays: reader.readOptionalInteger('CALL_LOG_RETENTION_DAYS', { from: 1, to: century }),
-    auditLogRetentionDays: reader.readOptionalInteger('AUDIT_LOG_RETENTION_DAYS', { from: 1, to: century }),
+    callLogRetentionDays: reader.readOptionalInteger('CALL_LOG_RETENTION_DAYS', { min: 1, max: century }),
+    auditLogRetentionDays: reader.readOptionalInteger('AUDIT_LOG_RETENTION_DAYS', { min: 1, max: century }),
     /** Hours between runs of the reconciler. 0 disables it. */
-    reconcileIntervalHours: reader.readInteger('RECONCILE_INTERVAL_HOURS', { from: 0, to: 52 * week, fallback: 24 }),
+    reconcileIntervalHours: reader.readInteger('RECONCILE_INTERVAL_HOURS', { min: 0, max: 52 * week, fallback: 24 }),
     /** Maximum rate at which each replica reads stored files for rescans. */
-    rescanMbPerSecond: reader.readInteger('RESCAN_MB_PER_SECOND', { from: 1, to: 10_000, fallback: 20 }),
+    rescanMbPerSecond: reader.readInteger('RESCAN_MB_PER_SECOND', { min: 1, max: 10_000, fallback: 20 }),
   }
 }
 
 // All processes share these workers, so there must be at least one worker per process.
 function readValidationWorkers(reader: EnvReader, processes: number): number {
   const fallback = Math.max(2, processes, Math.min(availableParallelism(), 4))
-  const workers = reader.readInteger('VALIDATION_WORKERS', { from: 1, to: 64, fallback })
+  const workers = reader.readInteger('VALIDATION_WORKERS', { min: 1, max: 64, fallback })
   if (workers < processes && !reader.hasError('VALIDATION_WORKERS') && !reader.hasError('PROCESSES'))
     reader.addError('VALIDATION_WORKERS', String(workers), `at least ${processes}, the value of PROCESSES`)
   return workers

@@ -42,11 +42,11 @@ export async function renewLease<Row extends object>(
 export const startLeaseRenewal = ({ seconds }: Pick<Lease, 'seconds'>, renew: () => Promise<unknown>): NodeJS.Timeout =>
   setInterval(() => void renew().catch(() => {}), (seconds * 1000) / renewalsPerLease).unref()
 
-/** Releases the lease. The rows can be leased again after `seconds`. `alsoSql` contains further SQL assignments. */
-export async function releaseLease(database: Queries, lease: Lease, { seconds = 0, also: alsoSql = '' } = {}): Promise<void> {
+/** Releases the lease. The rows can be leased again after `delaySeconds`. `alsoSql` contains further SQL assignments. */
+export async function releaseLease(database: Queries, lease: Lease, { delaySeconds = 0, alsoSql = '' } = {}): Promise<void> {
   const { where, token, values } = toLeaseCondition(lease)
   await database.query(
-    `UPDATE ${lease.table} SET ${getLeaseReleaseSql(seconds)}${alsoSql && `, ${alsoSql}`} WHERE ${where} AND coalesce(lease_token, ${token}) = ${token}`,
+    `UPDATE ${lease.table} SET ${getLeaseReleaseSql(delaySeconds)}${alsoSql && `, ${alsoSql}`} WHERE ${where} AND coalesce(lease_token, ${token}) = ${token}`,
     values,
   )
 }

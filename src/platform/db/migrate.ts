@@ -5,7 +5,7 @@ import { conversionCommand, convertPrereleaseDatabase, isPrerelease } from './fr
 import { applyMigration, createMigrationTable, type Migration, readMigrations } from './migrations.js'
 import { withClient } from './verify-database.js'
 
-const ours = fileURLToPath(new URL('../../../prisma/migrations', import.meta.url))
+const serviceMigrations = fileURLToPath(new URL('../../../prisma/migrations', import.meta.url))
 
 // Advisory lock key used by `prisma migrate deploy`, so that both commands never run at the same time.
 const lockKey = 72_707_369
@@ -16,7 +16,7 @@ const config = { application_name: 'assay migrate', variable: 'DATABASE_URL' }
  * Applies all pending migrations, and records them like `prisma migrate deploy`. One replica migrates while the others wait.
  * Returns the names of the applied migrations.
  */
-export async function migrate(url: string, folder = ours): Promise<string[]> {
+export async function migrate(url: string, folder = serviceMigrations): Promise<string[]> {
   const migrations = readMigrations(folder)
   return withClient(url, config, async (client) => {
     // Check without the lock first, so that an ordinary start does not wait for other replicas.
@@ -35,7 +35,7 @@ export async function migrateFromPrerelease(url: string): Promise<boolean> {
     await acquireMigrationLock(client)
     const applied = (await getAppliedMigrations(client)).filter(({ finished_at }) => finished_at).map((row) => row.migration_name)
     if (!isPrerelease(applied)) return false
-    await convertPrereleaseDatabase(client, applied, readMigrations(ours))
+    await convertPrereleaseDatabase(client, applied, readMigrations(serviceMigrations))
     return true
   })
 }

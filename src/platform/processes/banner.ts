@@ -45,12 +45,12 @@ function createFirstRunLines(
       : []),
     '',
     'Try it:',
-    `  curl -s -H ${apiKey ? `'Authorization: Bearer ${apiKey}'` : createHeaderFromVariable()} ${url}/api/v1/contexts`,
+    `  curl -s -H ${apiKey ? `'Authorization: Bearer ${apiKey}'` : createAuthorizationHeaderFromEnv()} ${url}/api/v1/contexts`,
   ]
 }
 
 /** Returns the Authorization header as a shell argument that reads the API key from its environment variable or file. */
-function createHeaderFromVariable(): string {
+function createAuthorizationHeaderFromEnv(): string {
   const source = getSecretSource('BOOTSTRAP_API_KEY')
   const value = source.endsWith('_FILE') ? `$(cat "$${source}")` : `$${source}`
   return `"Authorization: Bearer ${value}"`

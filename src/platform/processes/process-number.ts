@@ -1,14 +1,14 @@
 export interface ProcessNumber {
   /** Number of this process, starting at 1. */
   number: number
-  of: number
+  count: number
 }
 
-export const singleProcess: ProcessNumber = { number: 1, of: 1 }
+export const singleProcess: ProcessNumber = { number: 1, count: 1 }
 
 /** Returns one process's share of a limit for all processes. The shares add up to the limit, but each is at least 1. */
-export const getProcessShare = (total: number, { number, of }: ProcessNumber): number =>
-  Math.max(1, Math.floor(total / of) + (number <= total % of ? 1 : 0))
+export const getProcessShare = (total: number, { number, count }: ProcessNumber): number =>
+  Math.max(1, Math.floor(total / count) + (number <= total % count ? 1 : 0))
 
 /** Command-line argument of the processes that the supervisor starts. */
 export const servingProcessArgument = 'serving-process'

@@ -47,11 +47,11 @@ export const getShutdownDelayMs = (signal: NodeJS.Signals, { shutdownDelaySecond
   signal === 'SIGTERM' ? shutdownDelaySeconds * 1000 : 0
 
 /** Opens the log on standard output, and logs uncaught errors. `number` is this process's number if there are several. */
-export function openLog({ logLevel, processes }: Config, number?: number): { logger: Logger; flush: () => void } {
+export function openLog({ logLevel, processes }: Config, processNumber?: number): { logger: Logger; flush: () => void } {
   const output = new LogOutput(1, { isShared: processes > 1 })
   const flush = () => output.flushSync()
   process.on('exit', flush)
-  const logger = pino({ level: logLevel, base: number === undefined ? undefined : { process: number } }, output)
+  const logger = pino({ level: logLevel, base: processNumber === undefined ? undefined : { process: processNumber } }, output)
   for (const event of ['unhandledRejection', 'uncaughtException'] as const) {
     process.on(event, (error) => exitWithError(logger, 'An unhandled error occurred. The process will exit.', error))
   }

@@ -94,15 +94,15 @@ class Supervisor {
   }
 
   /** Starts one process. Resolves when it is ready, and rejects if it exits earlier. */
-  #startProcess(number: number, delayMs = 0): Promise<Started> {
+  #startProcess(processNumber: number, delayMs = 0): Promise<Started> {
     const worker = cluster.fork()
     forwardConnections(worker, () => this.#readyMembers.some((member) => member.worker !== worker))
-    const member: Member = { number, worker, startedAt: performance.now(), isReady: false, delayMs }
-    this.#members.set(number, member)
-    const of = this.#options.config.processes
+    const member: Member = { number: processNumber, worker, startedAt: performance.now(), isReady: false, delayMs }
+    this.#members.set(processNumber, member)
+    const processCount = this.#options.config.processes
     return new Promise((resolve, reject) => {
       worker.on('message', (message: FromProcess) => {
-        if (message.kind === 'listening') this.#sendStart(worker, { number, of })
+        if (message.kind === 'listening') this.#sendStart(worker, { number: processNumber, count: processCount })
         else if (message.kind === 'metrics') this.#metrics.requests.receive(message.id, message.text)
         else if (message.kind === 'all metrics requested') void this.#sendMetrics(worker, message.id)
         else {
@@ -112,8 +112,10 @@ class Supervisor {
         }
       })
       const onEnd = (cause: string, isExpected: boolean) => {
-        this.#members.delete(number)
-        reject(new Error(`Process ${number} of ${of} exited (${cause}) before it was ready. See its output above.`))
+        this.#members.delete(processNumber)
+        reject(
+          new Error(`Process ${processNumber} of ${processCount} exited (${cause}) before it was ready. See its output above.`),
+        )
         if (this.#isStarted && !this.#stopping) this.#replaceProcess(member, { cause, isExpected })
       }
       worker.once('exit', (code, signal) => onEnd(signal ?? `exit status ${code}`, code === 0))

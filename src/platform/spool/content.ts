@@ -88,7 +88,7 @@ export class UploadMemory {
   }
 
   /** Makes a block available to the next upload. The block must no longer be read. */
-  reuseBlock(block: Buffer): void {
+  recycleBlock(block: Buffer): void {
     if (block.length >= minReusedBytes) this.#idle.push(block)
     else this.releaseBlock(block)
   }

@@ -99,15 +99,15 @@ export class Spool {
   }
 
   /**
-   * Receives all of `source`, but destroys it at the first byte beyond `limit()`. If the declared size `expected` is large, the
-   * upload goes directly to a file.
+   * Receives all of `source`, but destroys it at the first byte beyond `limit()`. If the declared size `expectedBytes` is large,
+   * the upload goes directly to a file.
    */
-  async receive(source: Readable, limit: () => number, { expected = 0 } = {}): Promise<Spooled> {
-    const announced = expected > maxAnnouncedBytes + formBytes ? -1 : maxAnnouncedBytes
+  async receive(source: Readable, limit: () => number, { expectedBytes = 0 } = {}): Promise<Spooled> {
+    const announced = expectedBytes > maxAnnouncedBytes + formBytes ? -1 : maxAnnouncedBytes
     const intake = new UploadReceiver({
       limit,
-      expected,
-      memoryLimit: expected > 0 ? announced : this.#memoryLimit,
+      expectedBytes,
+      memoryLimit: expectedBytes > 0 ? announced : this.#memoryLimit,
       memory: this.#memory,
       file: join(this.directory, newId('req')),
       create: (file) => this.#createFile(file),
@@ -125,7 +125,7 @@ interface UploadReceiverOptions {
   /** Called for every chunk, because the limit may not be known until the body arrives. */
   limit(): number
   /** Size that the client declared, or 0. It determines the size of the allocated block. */
-  expected: number
+  expectedBytes: number
   /** Maximum number of bytes in memory. Larger uploads go to a temporary file. */
   memoryLimit: number
   memory: UploadMemory
@@ -197,7 +197,7 @@ class UploadReceiver {
         content: createMemoryContent(bytes, digestOf('sha256', bytes)),
         sizeBytes: size,
         dispose: async () => this.#release(),
-        recycle: () => this.#release({ isUnread: true }),
+        recycle: () => this.#release({ isReusable: true }),
       }
     }
     await this.#flush()
@@ -220,12 +220,12 @@ class UploadReceiver {
 
   /** Enlarges the block in memory to at least `size` bytes. Returns false if the upload must go to a file. */
   #growTo(size: number): boolean {
-    const { expected, memoryLimit, memory } = this.#options
+    const { expectedBytes, memoryLimit, memory } = this.#options
     if (this.#handle || size > memoryLimit) return false
-    const block = memory.acquireBlock(Math.min(memoryLimit, Math.max(size, expected, 2 * this.#block.length)))
+    const block = memory.acquireBlock(Math.min(memoryLimit, Math.max(size, expectedBytes, 2 * this.#block.length)))
     if (!block) return false
     this.#block.copy(block, 0, 0, this.#used)
-    this.#release({ isUnread: true })
+    this.#release({ isReusable: true })
     this.#block = block
     this.#isCounted = true
     return true
@@ -251,15 +251,15 @@ class UploadReceiver {
     const bytes = this.#block.subarray(0, this.#used)
     this.#hash!.update(bytes)
     for (let at = 0; at < bytes.length; ) at += (await this.#handle.write(bytes, at)).bytesWritten
-    this.#release({ isUnread: true })
+    this.#release({ isReusable: true })
     if (this.#block.length !== fileBlockBytes) this.#block = Buffer.allocUnsafeSlow(fileBlockBytes)
     this.#used = 0
   }
 
-  #release({ isUnread = false } = {}): void {
+  #release({ isReusable = false } = {}): void {
     if (!this.#isCounted) return
     const { memory } = this.#options
-    if (isUnread) memory.reuseBlock(this.#block)
+    if (isReusable) memory.recycleBlock(this.#block)
     else memory.releaseBlock(this.#block)
     this.#block = Buffer.alloc(0)
     this.#isCounted = false

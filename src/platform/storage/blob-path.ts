@@ -34,4 +34,5 @@ export function comparePaths(a: string, b: string): number {
 }
 
 // Surrogates represent code points above those of all other code units, so they must sort last.
-const toCodePointOrder = (unit: number) => (unit < 0xd800 ? unit : unit < 0xe000 ? unit + 0x2000 : unit - 0x800)
+const toCodePointOrder = (codeUnit: number) =>
+  codeUnit < 0xd800 ? codeUnit : codeUnit < 0xe000 ? codeUnit + 0x2000 : codeUnit - 0x800

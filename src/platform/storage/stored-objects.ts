@@ -25,8 +25,8 @@ export function openStoredObjects(storage: BlobStorage): StoredObjects {
 }
 
 /** Returns the path of a folder in the store, with a trailing slash, or undefined if the folder is outside the store. */
-export function toStoreFolder(url: string, storageUrl: string): string | undefined {
-  const [folder, root] = [toLocation(url), toLocation(storageUrl)]
+export function getFolderInStore(folderUrl: string, storageUrl: string): string | undefined {
+  const [folder, root] = [toLocation(folderUrl), toLocation(storageUrl)]
   return folder?.startsWith(root!) ? folder.slice(root!.length) : undefined
 }
 

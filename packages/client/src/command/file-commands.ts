@@ -44,7 +44,7 @@ export const fileCommands: Record<string, Command> = {
       const context = requireContext(invocation)
       const client = await invocation.client()
       let accepted = true
-      const allAccepted = await tryForEachArgument(invocation, async (path) => {
+      const allAccepted = await runForEachArgument(invocation, async (path) => {
         const report = await client.files.validate(path, { context })
         accepted &&= report.outcome === 'accepted'
         const failed = report.checks.find(({ outcome }) => outcome === 'failed' || outcome === 'incomplete')
@@ -101,7 +101,7 @@ export const fileCommands: Record<string, Command> = {
     examples: ['assay rm file_…'],
     async run(invocation) {
       const client = await invocation.client()
-      return tryForEachArgument(invocation, async (fileId) => invocation.output.row(await client.files.delete(fileId), fileId))
+      return runForEachArgument(invocation, async (fileId) => invocation.output.row(await client.files.delete(fileId), fileId))
     },
   },
   receipt: {
@@ -128,7 +128,7 @@ async function runUploadCommand(invocation: CommandInvocation): Promise<boolean>
   }
   const context = link === undefined ? requireContext(invocation) : ''
   const client = link === undefined ? await invocation.client() : undefined
-  return tryForEachArgument(invocation, async (path) => {
+  return runForEachArgument(invocation, async (path) => {
     const file = await (client
       ? client.files.upload(path, { context, ...getUploadOptions(path) })
       : uploadTo(link!, path, getUploadOptions(path)))
@@ -137,7 +137,7 @@ async function runUploadCommand(invocation: CommandInvocation): Promise<boolean>
 }
 
 /** Runs `work` for each argument and reports rejections. Resolves to false if any argument was rejected. */
-async function tryForEachArgument(invocation: CommandInvocation, work: (argument: string) => Promise<void>): Promise<boolean> {
+async function runForEachArgument(invocation: CommandInvocation, work: (argument: string) => Promise<void>): Promise<boolean> {
   let allAccepted = true
   for (const argument of invocation.positionals) {
     await work(argument).catch((error: unknown) => {

@@ -15,9 +15,9 @@ export function createRandomGenerator(seed) {
 const replaceRange = (bytes, start, end, inserted = Buffer.alloc(0)) =>
   Buffer.concat([bytes.subarray(0, start), inserted, bytes.subarray(end)])
 
-const overwriteRange = (bytes, at, length, fill) => {
+const overwriteRange = (bytes, offset, length, fill) => {
   const copy = Buffer.from(bytes)
-  for (let index = at; index < Math.min(at + length, copy.length); index++) copy[index] = fill()
+  for (let index = offset; index < Math.min(offset + length, copy.length); index++) copy[index] = fill()
   return copy
 }
 
@@ -36,9 +36,9 @@ const swapRanges = (bytes, first, second) => {
   ])
 }
 
-const flipBit = (bytes, at, bit) => {
+const flipBit = (bytes, offset, bit) => {
   const copy = Buffer.from(bytes)
-  copy[at] ^= 1 << bit
+  copy[offset] ^= 1 << bit
   return copy
 }
 

@@ -103,11 +103,11 @@ const rows = [
 /** Maps each type to the name of its library and a function that tests whether the library rejects the bytes. */
 export const libraries = new Map(
   rows.flatMap(([name, types, open]) =>
-    types.split(' ').map((type) => [type, { name, rejects: (bytes) => doesOpenFail(() => open(bytes)) }]),
+    types.split(' ').map((type) => [type, { name, rejects: (bytes) => failsToOpen(() => open(bytes)) }]),
   ),
 )
 
-async function doesOpenFail(open) {
+async function failsToOpen(open) {
   try {
     await open()
     return false

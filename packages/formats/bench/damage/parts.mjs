@@ -70,8 +70,8 @@ const findBmpParts = (bytes) => [{ start: 0, end: 54, lengthAt: 2 }, ...splitInt
 
 function findTiffParts(bytes) {
   const little = bytes[0] === 0x49
-  const readUint16 = (at) => (little ? bytes.readUInt16LE(at) : bytes.readUInt16BE(at))
-  const readUint32 = (at) => (little ? bytes.readUInt32LE(at) : bytes.readUInt32BE(at))
+  const readUint16 = (offset) => (little ? bytes.readUInt16LE(offset) : bytes.readUInt16BE(offset))
+  const readUint32 = (offset) => (little ? bytes.readUInt32LE(offset) : bytes.readUInt32BE(offset))
   const parts = []
   for (let at = readUint32(4), pages = 0; at > 0 && at + 2 <= bytes.length && pages < 50; pages++) {
     const count = readUint16(at)

@@ -21,16 +21,16 @@ export async function* gunzip(source: RandomAccessSource, handlers: GzipHandlers
   }
 }
 
-const isMemberStart = (source: RandomAccessSource, at: number) => source.read(at, 2).equals(Buffer.from([0x1f, 0x8b]))
+const isMemberStart = (source: RandomAccessSource, offset: number) => source.read(offset, 2).equals(Buffer.from([0x1f, 0x8b]))
 
 /**
  * Accepts trailing zeros, which tape drives write as padding. Reports any other trailing bytes as damage, as gzip and 7-Zip do.
  */
-function checkTrailingBytes(source: RandomAccessSource, at: number, handlers: GzipHandlers): void {
-  for (const chunk of source.chunks(at)) {
+function checkTrailingBytes(source: RandomAccessSource, offset: number, handlers: GzipHandlers): void {
+  for (const chunk of source.chunks(offset)) {
     handlers.onUnpacked(0)
     if (chunk.every((byte) => byte === 0)) continue
-    handlers.onError(createDamageError(`the ${source.size - at} bytes after the gzip data are neither gzip data nor padding`))
+    handlers.onError(createDamageError(`the ${source.size - offset} bytes after the gzip data are neither gzip data nor padding`))
     return
   }
 }
@@ -44,7 +44,7 @@ async function* unpackMember(source: RandomAccessSource, start: number, handlers
     return verifyTrailerAndGetEnd(
       source,
       dataStart + small.consumed,
-      { sum: crc32(small.bytes), size: small.bytes.length },
+      { checksum: crc32(small.bytes), size: small.bytes.length },
       handlers,
     )
   }
@@ -62,7 +62,7 @@ async function* unpackMember(source: RandomAccessSource, start: number, handlers
     const problem = getInflateErrorMessage(error)
     throw problem ? createDamageError(`the gzip data cannot be unpacked: ${problem}`) : error
   }
-  return verifyTrailerAndGetEnd(source, dataStart + consumed, { sum, size }, handlers)
+  return verifyTrailerAndGetEnd(source, dataStart + consumed, { checksum: sum, size }, handlers)
 }
 
 /**
@@ -84,16 +84,16 @@ function inflateSmallMember(source: RandomAccessSource, dataStart: number): { by
 
 function verifyTrailerAndGetEnd(
   source: RandomAccessSource,
-  at: number,
-  { sum, size }: { sum: number; size: number },
+  offset: number,
+  { checksum, size }: { checksum: number; size: number },
   { onError }: GzipHandlers,
 ): number {
-  const trailer = source.read(at, 8)
+  const trailer = source.read(offset, 8)
   if (trailer.length < 8) onError(createDamageError('the gzip file is truncated before its checksum'))
-  else if (trailer.readUInt32LE(0) !== sum) onError(createDamageError('the checksum of the gzip data is incorrect'))
+  else if (trailer.readUInt32LE(0) !== checksum) onError(createDamageError('the checksum of the gzip data is incorrect'))
   else if (trailer.readUInt32LE(4) !== size % 0x1_0000_0000)
     onError(createDamageError('the gzip data does not have the declared length'))
-  return at + 8
+  return offset + 8
 }
 
 function findHeaderEnd(source: RandomAccessSource, start: number, handlers: GzipHandlers): number {
@@ -124,11 +124,16 @@ function findStringEnd(source: RandomAccessSource, start: number): number {
   throw createDamageError('the gzip header is truncated')
 }
 
-function verifyHeaderChecksumAndGetEnd(source: RandomAccessSource, start: number, at: number, handlers: GzipHandlers): number {
+function verifyHeaderChecksumAndGetEnd(
+  source: RandomAccessSource,
+  start: number,
+  offset: number,
+  handlers: GzipHandlers,
+): number {
   let sum = 0
-  for (const chunk of source.chunks(start, at)) sum = crc32(chunk, sum)
-  const written = source.read(at, 2)
+  for (const chunk of source.chunks(start, offset)) sum = crc32(chunk, sum)
+  const written = source.read(offset, 2)
   if (written.length < 2 || written.readUInt16LE(0) !== (sum & 0xffff))
     handlers.onError(createDamageError('the checksum of the gzip header is incorrect'))
-  return at + 2
+  return offset + 2
 }

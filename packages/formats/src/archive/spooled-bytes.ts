@@ -58,6 +58,6 @@ function openUnnamedFile(): number {
   }
 }
 
-function writeFully(file: number, bytes: Buffer): void {
-  for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at)
+function writeFully(descriptor: number, bytes: Buffer): void {
+  for (let at = 0; at < bytes.length; ) at += writeSync(descriptor, bytes, at)
 }

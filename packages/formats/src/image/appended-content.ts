@@ -24,26 +24,26 @@ export function findAppendedContent(source: RandomAccessSource, trailingBytes: n
   return undefined
 }
 
-function detectContentAt(source: RandomAccessSource, at: number): string | undefined {
-  const bytes = source.read(at, 512)
+function detectContentAt(source: RandomAccessSource, offset: number): string | undefined {
+  const bytes = source.read(offset, 512)
   const blank = bytes.findIndex((byte) => byte !== 0 && byte !== 10 && byte !== 13 && byte !== 32)
   if (blank < 0) return undefined
-  if (isWindowsProgram(source, at + blank)) return programMessage
+  if (isWindowsProgram(source, offset + blank)) return programMessage
   const text = bytes.toString('latin1', blank, blank + 64)
   return contentSignatures.find(([start]) => start.test(text))?.[1]
 }
 
 /** Searches the first 64 KiB after the end of the image for an archive or a web page, which may start at any offset. */
-function searchForAppendedContent(source: RandomAccessSource, at: number): string | undefined {
-  const text = source.read(at, windowBytes).toString('latin1')
+function searchForAppendedContent(source: RandomAccessSource, offset: number): string | undefined {
+  const text = source.read(offset, windowBytes).toString('latin1')
   if (/PK\x03\x04|Rar!\x1a\x07|7z\xbc\xaf'\x1c/.test(text)) return archiveMessage
   return /<\?php|<script[\s>]|<html[\s>]|<!doctype html/i.test(text) ? webPageMessage : undefined
 }
 
-function isWindowsProgram(source: RandomAccessSource, at: number): boolean {
-  const head = source.read(at, 64)
+function isWindowsProgram(source: RandomAccessSource, offset: number): boolean {
+  const head = source.read(offset, 64)
   if (head.length < 64 || head.toString('latin1', 0, 2) !== 'MZ') return false
-  return source.read(at + head.readUInt32LE(60), 4).toString('latin1') === 'PE\0\0'
+  return source.read(offset + head.readUInt32LE(60), 4).toString('latin1') === 'PE\0\0'
 }
 
 function* findJpegEnds(source: RandomAccessSource): Iterable<number> {

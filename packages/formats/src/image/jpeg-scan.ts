@@ -71,19 +71,19 @@ class ScanChecker {
       const marker = this.readMarker(at)
       if (!marker) return this.frame ? { problem: missingEndMessage, plain: false } : unsupportedScan
       const { code, after } = marker
-      this.markFileUncommonUnless(after - 2 === at)
+      this.updatePlain(after - 2 === at)
       if (code === 0xd9)
         return { plain: this.plain && this.frame !== undefined && this.scanned.size === this.frame.components.length }
       at = after
       if (code === 0x01 || (code >= 0xd0 && code <= 0xd8)) {
-        this.markFileUncommonUnless(false)
+        this.updatePlain(false)
         continue
       }
       const head = this.source.read(after, 2)
       const length = head.length < 2 ? 0 : head.readUInt16BE(0)
       const body = this.source.read(after + 2, length - 2)
       if (length < 2 || !this.tryToReadSegment(code, body)) return unsupportedScan
-      this.markFileUncommonUnless(body.length === length - 2)
+      this.updatePlain(body.length === length - 2)
       at += length
       if (code !== 0xda) continue
       const end = this.checkScan(body, at)
@@ -92,7 +92,7 @@ class ScanChecker {
     }
   }
 
-  private markFileUncommonUnless(isCommon: boolean): void {
+  private updatePlain(isCommon: boolean): void {
     if (!isCommon) this.plain = false
   }
 
@@ -101,14 +101,14 @@ class ScanChecker {
     if (code === 0xc4) this.readHuffmanTables(body)
     else if (code === 0xdb) this.readQuantizationTables(body)
     else if (code === 0xdd) {
-      this.markFileUncommonUnless(body.length === 2)
+      this.updatePlain(body.length === 2)
       this.restart = body.length >= 2 ? body.readUInt16BE(0) : 0
     } else if (code === 0xc0 || code === 0xc1) {
-      this.markFileUncommonUnless(this.frame === undefined)
+      this.updatePlain(this.frame === undefined)
       this.frame = readJpegFrame(body)
-      this.markFileUncommonUnless(this.frame?.isCommon === true)
+      this.updatePlain(this.frame?.isCommon === true)
     } else if ((code >= 0xc2 && code <= 0xcf) || code === 0xdc) return false
-    else this.markFileUncommonUnless(code === 0xda || code === 0xfe || (code >= 0xe0 && code <= 0xef))
+    else this.updatePlain(code === 0xda || code === 0xfe || (code >= 0xe0 && code <= 0xef))
     return true
   }
 
@@ -121,21 +121,21 @@ class ScanChecker {
       const table = symbols.length === size ? buildHuffmanTable(counts, symbols) : undefined
       const which = body[at]!
       if (table) this.tables.set(which, table)
-      this.markFileUncommonUnless(table !== undefined && size <= 256 && (which & 0xef) <= 3)
+      this.updatePlain(table !== undefined && size <= 256 && (which & 0xef) <= 3)
       // Each symbol of a DC table is the bit length of a difference. Common images use at most 15 bits.
-      if (which < 0x10) this.markFileUncommonUnless(symbols.every((symbol) => symbol <= 15))
+      if (which < 0x10) this.updatePlain(symbols.every((symbol) => symbol <= 15))
       at += 17 + size
     }
-    this.markFileUncommonUnless(at === body.length)
+    this.updatePlain(at === body.length)
   }
 
   private readQuantizationTables(body: Buffer): void {
     let at = 0
     for (; at < body.length; at += body[at]! >> 4 ? 129 : 65) {
-      this.markFileUncommonUnless((body[at]! & 0xef) <= 3)
+      this.updatePlain((body[at]! & 0xef) <= 3)
       this.quantizations.add(body[at]! & 15)
     }
-    this.markFileUncommonUnless(at === body.length)
+    this.updatePlain(at === body.length)
   }
 
   private checkScan(body: Buffer, start: number): number | ScanResult {
@@ -152,11 +152,11 @@ class ScanChecker {
       if (!marker) return { problem: missingEndMessage, plain: false }
       if (this.hasExcessCodes(followed, marker.after - 2))
         return { problem: 'excess codes follow the last block of a scan or restart interval', plain: false }
-      this.markFileUncommonUnless(!followed.displaced)
+      this.updatePlain(!followed.displaced)
       if (done >= parts.units) return followed.end
       // libvips decodes this image instead and reports unexpected markers, so they need no check here.
       if (marker.code < 0xd0 || marker.code > 0xd7) return unsupportedScan
-      this.markFileUncommonUnless(marker.after - 2 === followed.end && marker.code === 0xd0 + (restarts++ & 7))
+      this.updatePlain(marker.after - 2 === followed.end && marker.code === 0xd0 + (restarts++ & 7))
       at = marker.after
     }
     return at
@@ -166,7 +166,7 @@ class ScanChecker {
     const { width, height, components } = frame
     const count = body[0] ?? 0
     if (count < 1 || count > 4 || body.length < 1 + count * 2) return undefined
-    this.markFileUncommonUnless(body.length === 4 + count * 2 && body.readUIntBE(1 + count * 2, 3) === fullSpectrum)
+    this.updatePlain(body.length === 4 + count * 2 && body.readUIntBE(1 + count * 2, 3) === fullSpectrum)
     const widest = Math.max(...components.map(({ across }) => across))
     const highest = Math.max(...components.map(({ down }) => down))
     const parts: ScanComponent[] = []
@@ -177,14 +177,14 @@ class ScanChecker {
       const dc = this.tables.get(which >> 4)
       const ac = this.tables.get(0x10 | (which & 15))
       if (!component || !dc || !ac) return undefined
-      this.markFileUncommonUnless(!this.scanned.has(component) && this.quantizations.has(component.quantization))
+      this.updatePlain(!this.scanned.has(component) && this.quantizations.has(component.quantization))
       this.scanned.add(component)
       const { across, down } = component
       parts.push({ blocks: count === 1 ? 1 : across * down, dc, ac })
       if (count === 1)
         units = Math.ceil(Math.ceil((width * across) / widest) / 8) * Math.ceil(Math.ceil((height * down) / highest) / 8)
     }
-    this.markFileUncommonUnless(parts.reduce((sum, { blocks }) => sum + blocks, 0) <= maxBlocks)
+    this.updatePlain(parts.reduce((sum, { blocks }) => sum + blocks, 0) <= maxBlocks)
     return { units, components: parts }
   }
 
@@ -193,21 +193,21 @@ class ScanChecker {
     return displaced ? bytes.some((byte) => byte !== 0xff) : bytes.length > maxPaddingBytes && !isUniform(bytes)
   }
 
-  private readMarker(at: number): { code: number; after: number } | undefined {
-    const next = this.source.read(at, 2)
-    if (next.length === 2 && next[0] === 0xff && next[1] !== 0 && next[1] !== 0xff) return { code: next[1]!, after: at + 2 }
-    return findNextMarker(this.source, this.limits, at)
+  private readMarker(offset: number): { code: number; after: number } | undefined {
+    const next = this.source.read(offset, 2)
+    if (next.length === 2 && next[0] === 0xff && next[1] !== 0 && next[1] !== 0xff) return { code: next[1]!, after: offset + 2 }
+    return findNextMarker(this.source, this.limits, offset)
   }
 }
 
 export function findNextMarker(
   source: RandomAccessSource,
   limits: Pick<ReaderLimits, 'deadline'>,
-  at: number,
+  position: number,
 ): { code: number; after: number } | undefined {
-  let offset = at
+  let offset = position
   let previous = 0
-  for (const chunk of source.chunks(at)) {
+  for (const chunk of source.chunks(position)) {
     checkDeadline(limits)
     for (const byte of chunk) {
       offset++

@@ -48,21 +48,21 @@ export class TiffReader {
     return { fields, next: this.readNumber(offset + countSize + count * entrySize, this.big ? 8 : 4) }
   }
 
-  private parseField(entry: Buffer, at: number): Field & { tag: number } {
+  private parseField(entry: Buffer, position: number): Field & { tag: number } {
     const tag = this.little ? entry.readUInt16LE(0) : entry.readUInt16BE(0)
     const type = this.little ? entry.readUInt16LE(2) : entry.readUInt16BE(2)
     const width = this.big ? 8 : 4
     const count = this.decodeNumber(entry, 4, width)
     const inline = (typeSizes[type] ?? 1) * count <= width
-    const place = at + 4 + width
-    return { tag, type, count, offset: inline ? place : this.decodeNumber(entry, 4 + width, width), entryAt: at }
+    const place = position + 4 + width
+    return { tag, type, count, offset: inline ? place : this.decodeNumber(entry, 4 + width, width), entryAt: position }
   }
 
   /** Encodes a directory entry with a single 16-bit value. */
   encodeEntry(tag: number, value: number): Buffer {
     const bytes = Buffer.alloc(this.big ? 20 : 12)
-    const writeUint16 = (number: number, at: number) =>
-      this.little ? bytes.writeUInt16LE(number, at) : bytes.writeUInt16BE(number, at)
+    const writeUint16 = (number: number, offset: number) =>
+      this.little ? bytes.writeUInt16LE(number, offset) : bytes.writeUInt16BE(number, offset)
     writeUint16(tag, 0)
     writeUint16(3, 2)
     const width = this.big ? 8 : 4
@@ -104,9 +104,9 @@ export class TiffReader {
     return this.decodeNumber(this.source.read(offset, size), 0, size)
   }
 
-  private decodeNumber(bytes: Buffer, at: number, size: number): number {
-    if (size === 8) return Number(this.little ? bytes.readBigUInt64LE(at) : bytes.readBigUInt64BE(at))
-    return this.little ? bytes.readUIntLE(at, size) : bytes.readUIntBE(at, size)
+  private decodeNumber(bytes: Buffer, offset: number, size: number): number {
+    if (size === 8) return Number(this.little ? bytes.readBigUInt64LE(offset) : bytes.readBigUInt64BE(offset))
+    return this.little ? bytes.readUIntLE(offset, size) : bytes.readUIntBE(offset, size)
   }
 }
 

@@ -2,12 +2,12 @@ import { createValidVerdict, type FormatReader } from '../format.js'
 import { type Frame, readFrames } from './frames.js'
 import { findEndOfId3Tags } from './tags.js'
 
-/** Parses the ADTS frame header at `at` (ISO 13818-7). Returns undefined if it is invalid. */
-export function parseAdtsFrame(bytes: Buffer, at: number): Frame | undefined {
-  if (at + 6 > bytes.length || bytes[at] !== 0xff || (bytes[at + 1]! & 0xf6) !== 0xf0) return undefined
+/** Parses the ADTS frame header at `offset` (ISO 13818-7). Returns undefined if it is invalid. */
+export function parseAdtsFrame(bytes: Buffer, offset: number): Frame | undefined {
+  if (offset + 6 > bytes.length || bytes[offset] !== 0xff || (bytes[offset + 1]! & 0xf6) !== 0xf0) return undefined
   // Sampling rate codes above 12 are reserved, so a header with such a code is invalid.
-  const kind = (bytes[at + 2]! >> 2) & 15
-  const length = ((bytes[at + 3]! & 3) << 11) | (bytes[at + 4]! << 3) | (bytes[at + 5]! >> 5)
+  const kind = (bytes[offset + 2]! >> 2) & 15
+  const length = ((bytes[offset + 3]! & 3) << 11) | (bytes[offset + 4]! << 3) | (bytes[offset + 5]! >> 5)
   return kind > 12 || length < 7 ? undefined : { kind, length }
 }
 
@@ -15,10 +15,10 @@ export function parseAdtsFrame(bytes: Buffer, at: number): Frame | undefined {
 export const readAac: FormatReader = (source, limits) => {
   const start = findEndOfId3Tags(source)
   if (source.read(start, 4).toString('latin1') === 'ADIF') return createValidVerdict(['ADIF: only its signature was checked'])
-  const parseFrameAt = (at: number, previous: Frame | undefined) => {
-    const frame = parseAdtsFrame(source.read(at, 8), 0)
+  const parseFrameAt = (offset: number, previous: Frame | undefined) => {
+    const frame = parseAdtsFrame(source.read(offset, 8), 0)
     // A truncated frame is reliable evidence of AAC only if another frame precedes it.
-    return frame && !previous && at + frame.length > source.size ? undefined : frame
+    return frame && !previous && offset + frame.length > source.size ? undefined : frame
   }
   return readFrames(source, limits, { formatName: 'AAC', start, end: source.size, parseFrameAt, minRun: 8 })
 }

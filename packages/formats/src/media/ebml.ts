@@ -7,11 +7,11 @@ export interface Element {
 }
 
 /**
- * Reads the element id and the element length at `at`. The leading zero bits of each number encode its width. Returns undefined
- * if the bytes are not an element.
+ * Reads the element id and the element length at `offset`. The leading zero bits of each number encode its width. Returns
+ * undefined if the bytes are not an element.
  */
-export function readElement(source: RandomAccessSource, at: number): Element | undefined {
-  const head = source.read(at, 12)
+export function readElement(source: RandomAccessSource, offset: number): Element | undefined {
+  const head = source.read(offset, 12)
   const first = head[0]
   if (!first) return undefined
   const idLength = Math.clz32(first) - 23
@@ -26,15 +26,15 @@ export function readElement(source: RandomAccessSource, at: number): Element | u
     size = size * 256 + byte
     if (byte !== 0xff) unknown = false
   }
-  const start = at + idLength + sizeLength
+  const start = offset + idLength + sizeLength
   return { id: head.readUIntBE(0, idLength), start, ...(unknown ? {} : { end: start + size }) }
 }
 
 /** Reads an EBML variable-length integer. Returns undefined if it is truncated or longer than four bytes. */
-export function readVint(bytes: Buffer, at: number): { value: number; length: number } | undefined {
-  const first = bytes[at]
+export function readVint(bytes: Buffer, offset: number): { value: number; length: number } | undefined {
+  const first = bytes[offset]
   if (!first) return undefined
   const length = Math.clz32(first) - 23
-  if (length > 4 || at + length > bytes.length) return undefined
-  return { value: bytes.readUIntBE(at, length) - 2 ** (7 * length), length }
+  if (length > 4 || offset + length > bytes.length) return undefined
+  return { value: bytes.readUIntBE(offset, length) - 2 ** (7 * length), length }
 }

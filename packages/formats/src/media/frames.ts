@@ -11,7 +11,7 @@ interface FrameStream {
   formatName: string
   start: number
   end: number
-  parseFrameAt(at: number, previous: Frame | undefined): Frame | undefined
+  parseFrameAt(offset: number, previous: Frame | undefined): Frame | undefined
   /** Minimum number of consecutive frames that identifies the format, even among other bytes, such as a damaged tag. */
   minRun: number
 }

@@ -10,11 +10,11 @@ const kilobits: Record<string, number[]> = {
 }
 const rates = [44100, 48000, 32000]
 
-/** Parses the frame header at `at`. Returns undefined if it is invalid or uses the rare free format (no bit rate). */
-export function parseMp3Frame(bytes: Buffer, at: number): Frame | undefined {
-  if (at + 4 > bytes.length || bytes[at] !== 0xff) return undefined
-  const second = bytes[at + 1] as number
-  const third = bytes[at + 2] as number
+/** Parses the frame header at `offset`. Returns undefined if it is invalid or uses the rare free format (no bit rate). */
+export function parseMp3Frame(bytes: Buffer, offset: number): Frame | undefined {
+  if (offset + 4 > bytes.length || bytes[offset] !== 0xff) return undefined
+  const second = bytes[offset + 1] as number
+  const third = bytes[offset + 2] as number
   if ((second & 0xe0) !== 0xe0) return undefined
   const versionCode = (second >> 3) & 3
   const layerCode = (second >> 1) & 3

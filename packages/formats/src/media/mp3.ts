@@ -11,13 +11,13 @@ export const readMp3: FormatReader = (source, limits) => {
       start > source.size ? 'the MP3 is truncated within its ID3 tag' : 'the MP3 contains no audio after its ID3 tag',
     )
   const end = findAudioEnd(source, start)
-  const parseFrameAt = (at: number, previous: Frame | undefined) => {
-    const frame = parseMp3Frame(source.read(at, 4), 0)
+  const parseFrameAt = (offset: number, previous: Frame | undefined) => {
+    const frame = parseMp3Frame(source.read(offset, 4), 0)
     if (!frame || (previous && frame.kind !== previous.kind)) return undefined
     // Four arbitrary bytes may look like a header, so the first frame counts only if another frame or the end of the file follows
     // it.
-    if (previous || at + frame.length >= end) return frame
-    const following = parseMp3Frame(source.read(at + frame.length, 4), 0)
+    if (previous || offset + frame.length >= end) return frame
+    const following = parseMp3Frame(source.read(offset + frame.length, 4), 0)
     return following?.kind === frame.kind ? frame : undefined
   }
   return readFrames(source, limits, { formatName: 'MPEG sound', start, end, parseFrameAt, minRun: 3 })

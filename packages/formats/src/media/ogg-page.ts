@@ -13,14 +13,14 @@ export interface Page {
   start: string
 }
 
-export function readPage(source: RandomAccessSource, limits: ReaderLimits, at: number): Page | string {
-  const head = source.read(at, 27 + 255)
+export function readPage(source: RandomAccessSource, limits: ReaderLimits, offset: number): Page | string {
+  const head = source.read(offset, 27 + 255)
   if (head.length < 4 || head.toString('latin1', 0, 4) !== 'OggS' || (head[4] ?? 0) !== 0) return 'no page'
   const segments = head[26]
   if (segments === undefined || head.length < 27 + segments) return 'truncated'
   let length = 27 + segments
   for (let index = 0; index < segments; index++) length += head[27 + index] as number
-  const bytes = source.read(at, length)
+  const bytes = source.read(offset, length)
   if (bytes.length < length) return 'truncated'
   checkDeadline(limits)
   if (computePageCrc(bytes) !== bytes.readUInt32LE(22)) return 'the checksum of a page is incorrect'

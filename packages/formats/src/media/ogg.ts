@@ -34,10 +34,10 @@ const maxStreams = 1000
 /** Checks an Ogg file. The headers must be intact. Like players, skips damaged pages if most pages are intact. */
 export const readOgg: FormatReader = (source, limits) => new PageWalker(source, limits).checkPages()
 
-function findEndOfZeroBytes(source: RandomAccessSource, at: number): number {
-  const zeros = source.read(at, 64 * 1024)
+function findEndOfZeroBytes(source: RandomAccessSource, offset: number): number {
+  const zeros = source.read(offset, 64 * 1024)
   const end = zeros.findIndex((byte) => byte !== 0)
-  return at + (end < 0 ? zeros.length : end)
+  return offset + (end < 0 ? zeros.length : end)
 }
 
 class PageWalker {

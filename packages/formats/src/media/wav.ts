@@ -27,7 +27,7 @@ function checkWav(source: RandomAccessSource, limits: ReaderLimits) {
     )
   if (!format || format.length < 14)
     return createInvalidVerdict('the WAV has no complete fmt chunk, which describes the audio format')
-  const readUint16 = (at: number) => (isBigEndian ? format.readUInt16BE(at) : format.readUInt16LE(at))
+  const readUint16 = (offset: number) => (isBigEndian ? format.readUInt16BE(offset) : format.readUInt16LE(offset))
   const [channels, rate, blockSize] = [
     readUint16(2),
     isBigEndian ? format.readUInt32BE(4) : format.readUInt32LE(4),

@@ -126,15 +126,18 @@ class SegmentWalker {
   private hasTooManyElements = () => this.elements > this.limits.maxEntries * 100
   private facts = () => ({ tracks: this.tracks?.size ?? 0, clusters: this.clusters, blocks: this.blocks })
 
-  private readTopLevelElement(at: number): number | { problem: string; at: number } {
-    const element = this.readNextElement(at, this.end)
-    if (typeof element === 'string') return { problem: element, at }
+  private readTopLevelElement(offset: number): number | { problem: string; at: number } {
+    const element = this.readNextElement(offset, this.end)
+    if (typeof element === 'string') return { problem: element, at: offset }
     if (element.id === id.cluster) {
       this.clusters++
       return this.walkCluster(element)
     }
     if (element.end === undefined)
-      return { problem: 'the file is damaged: the length of an element is unknown, but its type requires a known length', at }
+      return {
+        problem: 'the file is damaged: the length of an element is unknown, but its type requires a known length',
+        at: offset,
+      }
     if (element.id === id.tracks && !this.tracks) {
       const tracks = readTrackNumbers(this.source, this.limits, element)
       if (typeof tracks === 'string') this.trackProblem ??= tracks
@@ -143,16 +146,16 @@ class SegmentWalker {
     return element.end
   }
 
-  private readNextElement(at: number, end: number): Element | string {
+  private readNextElement(offset: number, end: number): Element | string {
     if ((++this.elements & 255) === 1) checkDeadline(this.limits)
-    const element = readElement(this.source, at)
+    const element = readElement(this.source, offset)
     if (!element)
-      return at + 12 > end
+      return offset + 12 > end
         ? 'the file is truncated within an element header'
-        : `the file is damaged: there is no valid element at byte ${at}`
+        : `the file is damaged: there is no valid element at byte ${offset}`
     const fits = element.end === undefined || element.end <= end
     // A cluster that is truncated at the end of the file is still playable, so it is not an error.
-    if (!fits && element.id !== id.cluster) return `the file is damaged or truncated: the element at byte ${at} does not fit`
+    if (!fits && element.id !== id.cluster) return `the file is damaged or truncated: the element at byte ${offset} does not fit`
     return element
   }
 

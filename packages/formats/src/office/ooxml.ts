@@ -48,12 +48,13 @@ function createPartSink(name: string, plan: PartCheckPlan, limits: ReaderLimits)
   return isXmlPart(name) ? new EntityBombDetector(name) : undefined
 }
 
-function planPartChecks(pack: ZipPackage, kind: OoxmlKind): PartCheckPlan {
-  if (!pack.has('[Content_Types].xml')) throw createDamageError('[Content_Types].xml is missing from the document')
-  if (!pack.has('_rels/.rels')) throw createDamageError('_rels/.rels is missing from the document')
-  const main = readRelationships(pack, '').find(({ type }) => type.endsWith('/officeDocument'))
+function planPartChecks(zipPackage: ZipPackage, kind: OoxmlKind): PartCheckPlan {
+  if (!zipPackage.has('[Content_Types].xml')) throw createDamageError('[Content_Types].xml is missing from the document')
+  if (!zipPackage.has('_rels/.rels')) throw createDamageError('_rels/.rels is missing from the document')
+  const main = readRelationships(zipPackage, '').find(({ type }) => type.endsWith('/officeDocument'))
   if (!main) throw createDamageError('no relationship in the document points to a main part')
-  if (!pack.has(main.target)) throw createDamageError(`the main part ${main.target.slice(0, 100)} is missing from the document`)
+  if (!zipPackage.has(main.target))
+    throw createDamageError(`the main part ${main.target.slice(0, 100)} is missing from the document`)
   const plan: PartCheckPlan = {
     main: main.target,
     parts: new Map([
@@ -61,31 +62,39 @@ function planPartChecks(pack: ZipPackage, kind: OoxmlKind): PartCheckPlan {
       ['_rels/.rels', { root: 'Relationships' }],
     ]),
   }
-  const related = readRelationships(pack, main.target)
+  const related = readRelationships(zipPackage, main.target)
   for (const { type, target } of related) {
     // Office does not parse custom XML, so it may have any content.
-    if (target.endsWith('.xml') && !type.endsWith('/customXml') && pack.has(target)) plan.parts.set(target, {})
+    if (target.endsWith('.xml') && !type.endsWith('/customXml') && zipPackage.has(target)) plan.parts.set(target, {})
   }
   // Binary workbooks (xlsb) store the workbook and its sheets in a binary format, so these parts are not parsed as XML.
   if (main.target.endsWith('.bin')) return plan
   plan.parts.set(main.target, { root: roots[kind] })
   const content = related.filter(({ type }) => contentTypes[kind]?.test(type))
-  if (content.length > 0 ? !content.some(({ target }) => pack.has(target)) : kind === 'xlsx')
+  if (content.length > 0 ? !content.some(({ target }) => zipPackage.has(target)) : kind === 'xlsx')
     throw createDamageError(`all ${kind === 'xlsx' ? 'sheets' : 'slides'} are missing from the document`)
   return plan
 }
 
-function readRelationships(pack: ZipPackage, part: string): { type: string; target: string }[] {
+function readRelationships(zipPackage: ZipPackage, part: string): { type: string; target: string }[] {
   const slash = part.lastIndexOf('/') + 1
   const name = `${part.slice(0, slash)}_rels/${part.slice(slash)}.rels`
   const found: { type: string; target: string }[] = []
-  const addRelationship = (each: XmlElement) => {
-    if (each.name !== 'Relationship' || getAttribute(each, 'TargetMode')?.toLowerCase() === 'external') return
-    if (found.length < pack.limits.maxEntries)
-      found.push({ type: getAttribute(each, 'Type') ?? '', target: resolvePartName(part, getAttribute(each, 'Target') ?? '') })
+  const addRelationship = (element: XmlElement) => {
+    if (element.name !== 'Relationship' || getAttribute(element, 'TargetMode')?.toLowerCase() === 'external') return
+    if (found.length < zipPackage.limits.maxEntries)
+      found.push({
+        type: getAttribute(element, 'Type') ?? '',
+        target: resolvePartName(part, getAttribute(element, 'Target') ?? ''),
+      })
   }
-  const bytes = pack.has(name) ? pack.read(name) : undefined
+  const bytes = zipPackage.has(name) ? zipPackage.read(name) : undefined
   if (bytes)
-    parseXmlPart(name, bytes, { limits: pack.limits, root: 'Relationships', doctype: 'refused', onElement: addRelationship })
+    parseXmlPart(name, bytes, {
+      limits: zipPackage.limits,
+      root: 'Relationships',
+      doctype: 'refused',
+      onElement: addRelationship,
+    })
   return found
 }

@@ -11,8 +11,8 @@ export type OpenDocumentKind = 'odt' | 'ods' | 'odp'
 
 const kinds: Record<OpenDocumentKind, string> = { odt: 'text', ods: 'spreadsheet', odp: 'presentation' }
 
-function checkMimetype(pack: ZipPackage, level: ArchiveLevel, documentKind: string, pattern: RegExp): void {
-  const type = pack.read('mimetype')?.toString('latin1', 0, 200).trim()
+function checkMimetype(zipPackage: ZipPackage, level: ArchiveLevel, documentKind: string, pattern: RegExp): void {
+  const type = zipPackage.read('mimetype')?.toString('latin1', 0, 200).trim()
   if (type === undefined) level.addNote("the member 'mimetype' is missing")
   else if (!pattern.test(type)) throw createDamageError(`the ${documentKind} has the type '${type.slice(0, 80)}'`)
 }
@@ -20,15 +20,15 @@ function checkMimetype(pack: ZipPackage, level: ArchiveLevel, documentKind: stri
 /** Checks OpenDocument files (ODF 1.x), including templates. The zip must be intact, and its XML parts must be well-formed. */
 export const createOpenDocumentReader = (kind: OpenDocumentKind): FormatReader =>
   createArchiveReader(async (source, level) => {
-    const pack = new ZipPackage(source, level.limits)
-    checkMimetype(pack, level, 'document', new RegExp(`^application/vnd\\.oasis\\.opendocument\\.${kinds[kind]}`))
-    const { encrypted, hasContent } = readManifest(pack)
+    const zipPackage = new ZipPackage(source, level.limits)
+    checkMimetype(zipPackage, level, 'document', new RegExp(`^application/vnd\\.oasis\\.opendocument\\.${kinds[kind]}`))
+    const { encrypted, hasContent } = readManifest(zipPackage)
     if (encrypted) {
       level.budget.encrypted = true
       level.addNote('the document is encrypted, so its content was not checked')
-    } else if (!pack.has('content.xml')) {
+    } else if (!zipPackage.has('content.xml')) {
       // A template that consists only of styles has no content.xml and does not declare one in its manifest.
-      if (hasContent || !pack.has('styles.xml')) throw createDamageError('content.xml is missing from the document')
+      if (hasContent || !zipPackage.has('styles.xml')) throw createDamageError('content.xml is missing from the document')
       level.addNote('the document consists of styles only')
     }
     const parts = new Map<string, string | undefined>([['meta-inf/manifest.xml', 'manifest']])
@@ -51,18 +51,18 @@ export const createOpenDocumentReader = (kind: OpenDocumentKind): FormatReader =
  * Reads from the manifest whether the document is encrypted. ODF 1.4 can encrypt the whole package as one member instead of
  * encrypting each part.
  */
-function readManifest(pack: ZipPackage): { encrypted: boolean; hasContent: boolean } {
-  if (pack.has('encrypted-package') || pack.isEncrypted('content.xml')) return { encrypted: true, hasContent: true }
-  const manifest = pack.read('META-INF/manifest.xml')
+function readManifest(zipPackage: ZipPackage): { encrypted: boolean; hasContent: boolean } {
+  if (zipPackage.has('encrypted-package') || zipPackage.isEncrypted('content.xml')) return { encrypted: true, hasContent: true }
+  const manifest = zipPackage.read('META-INF/manifest.xml')
   // LibreOffice opens documents without a manifest, so a missing manifest is not an error.
   if (!manifest) return { encrypted: false, hasContent: true }
   const found = { encrypted: false, hasContent: false }
-  const readManifestElement = (each: XmlElement) => {
-    if (each.name === 'encryption-data') found.encrypted = true
-    if (each.name === 'file-entry' && getAttribute(each, 'full-path') === 'content.xml') found.hasContent = true
+  const readManifestElement = (element: XmlElement) => {
+    if (element.name === 'encryption-data') found.encrypted = true
+    if (element.name === 'file-entry' && getAttribute(element, 'full-path') === 'content.xml') found.hasContent = true
   }
   parseXmlPart('META-INF/manifest.xml', manifest, {
-    limits: pack.limits,
+    limits: zipPackage.limits,
     doctype: 'without entities',
     onElement: readManifestElement,
   })
@@ -70,22 +70,22 @@ function readManifest(pack: ZipPackage): { encrypted: boolean; hasContent: boole
 }
 
 export const readEpub = createArchiveReader(async (source, level) => {
-  const pack = new ZipPackage(source, level.limits)
-  checkMimetype(pack, level, 'book', /^application\/epub\+zip$/)
-  if (pack.has('META-INF/encryption.xml')) level.addNote('parts of the book are encrypted')
+  const zipPackage = new ZipPackage(source, level.limits)
+  checkMimetype(zipPackage, level, 'book', /^application\/epub\+zip$/)
+  if (zipPackage.has('META-INF/encryption.xml')) level.addNote('parts of the book are encrypted')
   const parts = new Map([
     ['meta-inf/container.xml', 'container'],
-    [findPackageDocument(pack), 'package'],
+    [findPackageDocument(zipPackage), 'package'],
   ])
   return checkXmlParts(source, level, parts)
 })
 
-function findPackageDocument(pack: ZipPackage): string {
-  const container = pack.read('META-INF/container.xml')
+function findPackageDocument(zipPackage: ZipPackage): string {
+  const container = zipPackage.read('META-INF/container.xml')
   if (!container) throw createDamageError('META-INF/container.xml is missing from the book')
   let path: string | undefined
   parseXmlPart('META-INF/container.xml', container, {
-    limits: pack.limits,
+    limits: zipPackage.limits,
     doctype: 'without entities',
     // Programs open the first rendition, and other renditions are optional, so only the first one is checked.
     onElement: (element) => {
@@ -94,7 +94,7 @@ function findPackageDocument(pack: ZipPackage): string {
   })
   if (path === undefined) throw createDamageError('META-INF/container.xml does not name a package document')
   const part = resolvePartName('', path)
-  if (!pack.has(part)) throw createDamageError(`the package document ${part.slice(0, 100)} is missing from the book`)
+  if (!zipPackage.has(part)) throw createDamageError(`the package document ${part.slice(0, 100)} is missing from the book`)
   return part
 }
 

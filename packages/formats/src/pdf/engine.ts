@@ -210,12 +210,12 @@ function compilePdfium(): Promise<WasmModule> {
   return readFile(path).then((bytes) => wasm.compile(bytes))
 }
 
-function limitHeap(imports: Imports, heapSize: () => number, onRejected: () => void): void {
+function limitHeap(imports: Imports, getHeapSize: () => number, onRejected: () => void): void {
   for (const group of Object.values(imports)) {
     const resize = group.emscripten_resize_heap
     if (!resize) continue
     group.emscripten_resize_heap = (size) => {
-      if (size >>> 0 <= Math.max(heapLimit, heapSize())) return resize(size)
+      if (size >>> 0 <= Math.max(heapLimit, getHeapSize())) return resize(size)
       onRejected()
       return 0
     }

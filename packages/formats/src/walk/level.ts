@@ -56,7 +56,7 @@ export class Level implements Members {
     this.#observed = options.observed
   }
 
-  forUncommonMembers(): Level {
+  withUncommonMembers(): Level {
     return new Level(this.#run, { ...this.#options, isCommon: false })
   }
 
@@ -131,7 +131,7 @@ export class Level implements Members {
         if (error instanceof WalkEnded) throw error
         return error
       })
-      await members.visitSpooledMembers((source) => this.forUncommonMembers().visitContent(source))
+      await members.visitSpooledMembers((source) => this.withUncommonMembers().visitContent(source))
       if (damage) throw damage
     } finally {
       members.close()
@@ -222,7 +222,7 @@ export class Level implements Members {
       for await (const chunk of rest) view.pushChunk(chunk)
       if (view.endsWithArchive) this.reportUnscannedPart('unsupported', trailingArchiveReason)
     } else {
-      const openTar: Opener = (_, inside) => openLargeTar(window, view, rest, inside)
+      const openTar: Opener = (_, members) => openLargeTar(window, view, rest, members)
       await this.#openContainer('tar', new MemorySource(window), { open: openTar, parent, isCommon: true })
     }
     view.sendLastWindow()
@@ -255,7 +255,7 @@ const isCommonContainer = (container: Container, head: Buffer): boolean =>
 const firstBytes: Partial<Record<Container, string>> = { zip: 'PK\x03\x04', pdf: '%PDF-' }
 
 /** Visits the members of a tar and passes the tar's own bytes to `view`, up to the end of the stream. */
-async function openLargeTar(window: Buffer, view: StreamWindow, rest: AsyncIterable<Buffer>, inside: Members): Promise<void> {
+async function openLargeTar(window: Buffer, view: StreamWindow, rest: AsyncIterable<Buffer>, members: Members): Promise<void> {
   const passing = (async function* () {
     // Copies the window, because its content changes while the members are read.
     yield Buffer.from(window)
@@ -266,7 +266,7 @@ async function openLargeTar(window: Buffer, view: StreamWindow, rest: AsyncItera
   })()
   const stream = new IteratorStream(passing)
   try {
-    await openTarStream(stream, inside)
+    await openTarStream(stream, members)
   } finally {
     await stream.skip(Number.POSITIVE_INFINITY)
   }

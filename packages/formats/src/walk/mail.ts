@@ -59,7 +59,7 @@ function* decodeUuencodedFiles(part: Buffer): Generator<{ name: string; data: Bu
 
 function decodeUuencodedLine(line: string): Buffer {
   const length = (line.charCodeAt(0) - 32) & 63
-  const decodeCharacter = (at: number) => ((line.charCodeAt(at) || 32) - 32) & 63
+  const decodeCharacter = (offset: number) => ((line.charCodeAt(offset) || 32) - 32) & 63
   const bytes = Buffer.alloc(Math.ceil(length / 3) * 3)
   for (let at = 0, from = 1; at < bytes.length; at += 3, from += 4) {
     const group =

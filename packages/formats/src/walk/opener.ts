@@ -17,7 +17,7 @@ export interface Members {
   readonly limits: WalkLimits
   readonly readerLimits: ReaderLimits
   /** Returns a receiver for content that other programs may fail to find or to unpack. */
-  forUncommonMembers(): Members
+  withUncommonMembers(): Members
   /** True if small parts are visited separately instead of joined. */
   readonly visitsPartsSeparately: boolean
   /** Reports the unpacked size that a header declares for a member. */

@@ -17,7 +17,7 @@ const maxFilters = 8
 export const openPdf: Opener = async (source, members) => {
   const encryption = readEncryption(source)
   if (encryption?.closed) return members.reportUnscannedPart('encrypted', `a PDF is encrypted (${encryption.closed})`)
-  const uncommonMembers = members.forUncommonMembers()
+  const uncommonMembers = members.withUncommonMembers()
   const commonTarget = { members, parts: new SmallParts(members) }
   const uncommonTarget = { members: uncommonMembers, parts: new SmallParts(uncommonMembers) }
   let read = 0

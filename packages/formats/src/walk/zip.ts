@@ -46,9 +46,9 @@ export const openZip: Opener = async (source, members) => {
   const readLimit = new ReadLimit(members)
   for (const offset of findUnknownHeaders(source, known, { maxCount: members.limits.maxMembers, step: members.step })) {
     const local = readLocalMember(source, offset)
-    if (local) await addLocalMember(source, local, members.forUncommonMembers(), readLimit)
+    if (local) await addLocalMember(source, local, members.withUncommonMembers(), readLimit)
   }
-  if (others.length > 0) await addMembersWithSevenZip(source, { entries, others: new Set(others), members })
+  if (others.length > 0) await addMembersWithSevenZip(source, { entries, entriesToUnpack: new Set(others), members })
   if (damage) throw damage
 }
 
@@ -62,9 +62,9 @@ function reportEncryptedMember(name: string, members: Members): void {
  */
 async function addMembersWithSevenZip(
   source: RandomAccessSource,
-  { entries, others, members }: { entries: ZipEntry[]; others: Set<ZipEntry>; members: Members },
+  { entries, entriesToUnpack, members }: { entries: ZipEntry[]; entriesToUnpack: Set<ZipEntry>; members: Members },
 ): Promise<void> {
-  const methods = [...new Set([...others].map(({ method }) => method))]
+  const methods = [...new Set([...entriesToUnpack].map(({ method }) => method))]
   if (entries.some(({ encrypted }) => encrypted) || !methods.every((method) => sevenZipMethods.has(method)))
     return members.reportUnscannedPart(
       'unsupported',
@@ -73,7 +73,7 @@ async function addMembersWithSevenZip(
   const membersToVisit = new Set<PackedMember>()
   const packed = entries.map((entry) => {
     const member = { name: entry.name, size: entry.uncompressedSize, symlink: false, encrypted: false }
-    if (others.has(entry)) membersToVisit.add(member)
+    if (entriesToUnpack.has(entry)) membersToVisit.add(member)
     return member
   })
   await addPackedMembers(source, { type: 'zip', name: 'ZIP archive', packed, members, membersToVisit })

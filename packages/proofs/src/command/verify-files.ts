@@ -20,10 +20,10 @@ export async function verifyFiles({ receiptPath, filePath, keysPath }: VerifiedF
 }
 
 async function readTextFile(path: string): Promise<string> {
-  const { size } = await stat(path).catch(createReadErrorThrower(path))
+  const { size } = await stat(path).catch(createReadErrorHandler(path))
   if (size > maxTextFileBytes)
     throw new Error(`${path} is ${size} bytes long. The maximum for a receipt or key set is ${maxTextFileBytes} bytes.`)
-  return readFile(path, 'utf8').catch(createReadErrorThrower(path))
+  return readFile(path, 'utf8').catch(createReadErrorHandler(path))
 }
 
 async function hashFile(path: string) {
@@ -35,12 +35,12 @@ async function hashFile(path: string) {
       sizeBytes += chunk.length
     }
   } catch (error) {
-    createReadErrorThrower(path)(error as NodeJS.ErrnoException)
+    createReadErrorHandler(path)(error as NodeJS.ErrnoException)
   }
   return { name: basename(path), sizeBytes, sha256: hash.digest('hex') }
 }
 
-const createReadErrorThrower =
+const createReadErrorHandler =
   (path: string) =>
   ({ code }: NodeJS.ErrnoException): never => {
     throw new Error(code === 'ENOENT' ? `File ${path} does not exist.` : `Cannot read ${path} (${code}).`)

@@ -123,7 +123,7 @@ export class ClamdScanner implements VirusScanner {
       exceeds: async (needs, unpacks) => {
         const { declared } = this.options
         if (declared) return coversSizes(declared, needs) ? undefined : "the file exceeds ClamAV's size limits"
-        return this.#limits.findUncoveredReason(daemon, { needs, unpacks }, signal)
+        return this.#limits.findLimitProblem(daemon, { requiredSizes: needs, mustUnpack: unpacks }, signal)
       },
     }
   }

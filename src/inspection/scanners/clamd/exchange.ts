@@ -61,7 +61,7 @@ export function exchange(
   address: ClamdAddress,
   deadlines: ClamdDeadlines,
   signal: AbortSignal | undefined,
-  send: (line: ExchangeWriter) => Promise<void>,
+  send: (writer: ExchangeWriter) => Promise<void>,
 ): Promise<string> {
   if (signal?.aborted) return Promise.reject(signal.reason)
   return new Promise((resolve, reject) => new Exchange(address, deadlines, signal, { resolve, reject }).run(send))

@@ -49,19 +49,19 @@ export class ClamdLimits {
   }
 
   /** Returns undefined if the daemon scans content of these sizes and unpacks members. Otherwise, returns the reason. */
-  async findUncoveredReason(
+  async findLimitProblem(
     daemon: Daemon,
-    { needs, unpacks }: { needs: RequiredSizes; unpacks: boolean },
+    { requiredSizes, mustUnpack }: { requiredSizes: RequiredSizes; mustUnpack: boolean },
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    if (!unpacks && coversSizes(assumedSizes, needs)) return undefined
-    const [chunk, all] = [formatMegabytes(needs.largest), formatMegabytes(needs.total)]
+    if (!mustUnpack && coversSizes(assumedSizes, requiredSizes)) return undefined
+    const [chunk, all] = [formatMegabytes(requiredSizes.largest), formatMegabytes(requiredSizes.total)]
     const beyond = `the file has ${chunk} in one member and ${all} in total, which exceeds the limits of this clamd server`
-    if (!coversSizes(maxProbeSizes, needs)) return beyond
+    if (!coversSizes(maxProbeSizes, requiredSizes)) return beyond
     const known = this.#getKnownLimits(daemon)
     const sizes = {
-      largest: Math.max(needs.largest, assumedSizes.largest, Math.ceil(needs.total / maxFillers)),
-      total: Math.max(needs.total, assumedSizes.total),
+      largest: Math.max(requiredSizes.largest, assumedSizes.largest, Math.ceil(requiredSizes.total / maxFillers)),
+      total: Math.max(requiredSizes.total, assumedSizes.total),
     }
     // If a cached result suffices, do not wait for a running probe of another size.
     if (findCachedResult(known, sizes)) return undefined
@@ -75,21 +75,26 @@ export class ClamdLimits {
     return `${beyond} (MaxFileSize, MaxScanSize)`
   }
 
-  async #probeRequiredSizes(daemon: Daemon, knowledge: KnownLimits, sizes: RequiredSizes, signal: AbortSignal): Promise<boolean> {
+  async #probeRequiredSizes(
+    daemon: Daemon,
+    knownLimits: KnownLimits,
+    sizes: RequiredSizes,
+    signal: AbortSignal,
+  ): Promise<boolean> {
     // Probe a rounded-up size first, because its result also covers many other files.
     for (const probeSizes of [roundUpSizes(sizes), sizes])
-      if (await this.#detectsProbe(daemon, knowledge, probeSizes, signal)) return true
-    await this.#detectsProbe(daemon, knowledge, minProbeSizes, signal)
+      if (await this.#detectsProbe(daemon, knownLimits, probeSizes, signal)) return true
+    await this.#detectsProbe(daemon, knownLimits, minProbeSizes, signal)
     return false
   }
 
-  async #detectsProbe(daemon: Daemon, knowledge: KnownLimits, sizes: RequiredSizes, signal: AbortSignal): Promise<boolean> {
-    const cached = findCachedResult(knowledge, sizes)
+  async #detectsProbe(daemon: Daemon, knownLimits: KnownLimits, sizes: RequiredSizes, signal: AbortSignal): Promise<boolean> {
+    const cached = findCachedResult(knownLimits, sizes)
     if (cached !== undefined) return cached
     const answer = await this.scan(daemon, createLimitProbe(sizes.largest, sizes.total), signal)
     const isDetected = answer.verdict === 'infected' && /eicar/i.test(answer.signature)
-    knowledge.tried.push({ sizes, isDetected })
-    if (knowledge.tried.length > maxRememberedResults) knowledge.tried.shift()
+    knownLimits.tried.push({ sizes, isDetected })
+    if (knownLimits.tried.length > maxRememberedResults) knownLimits.tried.shift()
     return isDetected
   }
 

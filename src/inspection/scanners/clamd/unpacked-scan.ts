@@ -41,17 +41,17 @@ export async function scanUnpacked(
     return reason ? { verdict: 'incomplete', reason } : { verdict: 'clean' }
   }
   const partsFile = join(directory, createSpoolName())
-  const until = Date.now() + maxPartsMs
+  const deadline = Date.now() + maxPartsMs
   // Create the file here and not in the worker. The worker of a cancelled scan could otherwise create it after it was removed.
   await (await open(partsFile, 'wx', 0o600)).close()
   try {
     const coverage = await determineCoverage(content, { ...options, partsFile })
     if (coverage.incomplete) return { verdict: 'incomplete', reason: coverage.incomplete }
-    if (!(await findExceededLimit(coverage, scanner))) return await scanParts(coverage, { scanner, partsFile, until })
+    if (!(await findExceededLimit(coverage, scanner))) return await scanParts(coverage, { scanner, partsFile, deadline })
     const every = await determineCoverage(content, { ...options, partsFile, everything: true })
     const reason = every.incomplete ?? (await findExceededLimit(every, scanner))
     if (reason) return { verdict: 'incomplete', reason }
-    return await scanParts(every, { scanner, partsFile, until })
+    return await scanParts(every, { scanner, partsFile, deadline })
   } finally {
     await rm(partsFile, { force: true })
   }
@@ -69,12 +69,12 @@ interface PartsScan {
   scanner: PartScanner
   partsFile: string
   /** Deadline in milliseconds since the epoch. */
-  until: number
+  deadline: number
 }
 
-async function scanParts({ parts }: ScanCoverage, { scanner, partsFile, until }: PartsScan): Promise<UnverifiedVerdict> {
+async function scanParts({ parts }: ScanCoverage, { scanner, partsFile, deadline }: PartsScan): Promise<UnverifiedVerdict> {
   for (const part of parts) {
-    if (Date.now() > until)
+    if (Date.now() > deadline)
       return { verdict: 'incomplete', reason: `ClamAV did not scan all members of the file within ${maxPartsMs} ms` }
     const verdict = await scanner.scan(toContent(partsFile, part))
     if (verdict.verdict !== 'clean') return verdict

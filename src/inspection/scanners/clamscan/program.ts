@@ -26,7 +26,7 @@ export function createClamscanConnector({ path, flags }: Program): ClamdConnecto
   return {
     async queryVersion(_, signal) {
       const versionFlags = flags.filter((flag) => /^--(database|config-file)=/.test(flag))
-      const { output } = await runProgram({ path, flags: [...versionFlags, '--version'], ms: versionMs, signal })
+      const { output } = await runProgram({ path, flags: [...versionFlags, '--version'], deadlineMs: versionMs, signal })
       return output.split('\n').find((line) => line.startsWith('ClamAV ')) ?? output
     },
     async scan(_, content, signal) {
@@ -34,7 +34,7 @@ export function createClamscanConnector({ path, flags }: Program): ClamdConnecto
       const { code, output } = await runProgram({
         path,
         flags: [...flags, file ?? '-'],
-        ms: timeoutMs,
+        deadlineMs: timeoutMs,
         signal,
         content: file ? undefined : content,
       })
@@ -66,7 +66,7 @@ function toClamdResponse(output: string, { code, path, inputNames, size }: Progr
 interface Run {
   path: string
   flags: string[]
-  ms: number
+  deadlineMs: number
   signal: AbortSignal
   content?: Content | undefined
 }
@@ -74,15 +74,15 @@ interface Run {
 /**
  * Runs the program. After the process has ended, resolves with its output, or rejects with `ClamdFault` or the signal's reason.
  */
-function runProgram({ path, flags, ms, signal, content }: Run): Promise<{ code: number | null; output: string }> {
+function runProgram({ path, flags, deadlineMs, signal, content }: Run): Promise<{ code: number | null; output: string }> {
   if (signal.aborted) return Promise.reject(signal.reason)
   return new Promise((resolve, reject) => {
     let failure: unknown
-    const options = { timeout: ms, maxBuffer: maxOutputBytes, killSignal: 'SIGKILL' } as const
+    const options = { timeout: deadlineMs, maxBuffer: maxOutputBytes, killSignal: 'SIGKILL' } as const
     const child = execFile(path, flags, options, (error, stdout) => {
       signal.removeEventListener('abort', onAbort)
       if (failure !== undefined) reject(failure)
-      else if (error && (error.killed || typeof error.code === 'string')) reject(toFault(path, ms, error))
+      else if (error && (error.killed || typeof error.code === 'string')) reject(toFault(path, deadlineMs, error))
       else resolve({ code: error ? (error.code as number | null) : 0, output: stdout.trimEnd() })
     })
     // Discard warnings. A file with many damaged parts can produce more of them than the output limit allows.
@@ -106,9 +106,9 @@ function runProgram({ path, flags, ms, signal, content }: Run): Promise<{ code: 
   })
 }
 
-function toFault(path: string, ms: number, error: ExecFileException): ClamdFault {
+function toFault(path: string, deadlineMs: number, error: ExecFileException): ClamdFault {
   if ((error.code as unknown) === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER')
     return new ClamdFault(`The output of ${path} exceeds the maximum length`)
-  if (error.killed) return new ClamdFault(`${path} did not finish within ${ms} ms`, { isUnresponsive: true })
+  if (error.killed) return new ClamdFault(`${path} did not finish within ${deadlineMs} ms`, { isUnresponsive: true })
   return new ClamdFault(`${path} cannot be run (${error.code})`, { line: 'refused', cause: error })
 }

@@ -54,7 +54,7 @@ export function hasNativeEngine(): boolean {
 }
 
 /** Compiles both rule sets separately, so that an operator's `global rule` cannot disable built-in rules. */
-export async function openEngine(kind: EngineKind, operators: RuleSource[]): Promise<YaraEngine> {
+export async function openEngine(kind: EngineKind, operatorSources: RuleSource[]): Promise<YaraEngine> {
   const { compile, version } = kind === 'native' ? openNative() : await openWasm()
   const anywhere = compile(ownRules.anywhere)
   // One reported match per pattern is enough to decide whether a part of a rule matches.
@@ -62,7 +62,7 @@ export async function openEngine(kind: EngineKind, operators: RuleSource[]): Pro
     const search = compile(text, 1)
     return (bytes) => search(bytes).length > 0
   })
-  const operatorRules = operators.length > 0 ? compileAll(compile, operators) : () => []
+  const operatorRules = operatorSources.length > 0 ? compileAll(compile, operatorSources) : () => []
   const findMatch: MatchRules = (bytes, isText, state = new SearchState()) =>
     anywhere(bytes)[0] ?? (isText ? scripts.find(bytes, state) : undefined) ?? operatorRules(bytes)[0]
   let provedAt = new Date(0)
@@ -72,7 +72,7 @@ export async function openEngine(kind: EngineKind, operators: RuleSource[]): Pro
     rules:
       countRules(ownRules.anywhere) +
       ownRules.scripts.length +
-      operators.reduce((count, { text }) => count + countRules(text), 0),
+      operatorSources.reduce((count, { text }) => count + countRules(text), 0),
     find: findMatch,
     verifyDetection: () => {
       if (Date.now() - provedAt.getTime() < proofValidityMs) return provedAt
@@ -180,10 +180,10 @@ export class Search implements Visitor {
     { find, limits, cancelled }: { find: MatchRules; limits: WalkLimits; cancelled(): boolean },
   ) {
     this.#find = find
-    const step = () => {
+    const throwIfCancelled = () => {
       if (cancelled()) throw new Cancelled()
     }
-    this.#walk = new Walk(source, { visitor: this, limits, step })
+    this.#walk = new Walk(source, { visitor: this, limits, step: throwIfCancelled })
     this.observer = this.#walk.observer
   }
 

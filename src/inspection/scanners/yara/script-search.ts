@@ -100,7 +100,7 @@ const spread = 0x9e3779b1
  */
 export class AnchorSearch {
   readonly #filter = new Uint8Array(1 << filterBits)
-  readonly #words = new Map<number, { sought: Anchor; offset: number }[]>()
+  readonly #words = new Map<number, { anchor: Anchor; offset: number }[]>()
   readonly #short: ShortAnchor[] = []
 
   constructor(anchors: string[]) {
@@ -118,13 +118,13 @@ export class AnchorSearch {
     return found
   }
 
-  #addWords(sought: Anchor): void {
+  #addWords(anchor: Anchor): void {
     for (let offset = 0; offset < wordBytes; offset++) {
       // Read the word in the processor's byte order, because the words of the content are read in the same way.
-      const [first] = new Int32Array(Uint8Array.from(sought.lower.subarray(offset, offset + wordBytes)).buffer)
+      const [first] = new Int32Array(Uint8Array.from(anchor.lower.subarray(offset, offset + wordBytes)).buffer)
       const word = first! | fold
       this.#filter[getSlot(word)] = 1
-      this.#words.set(word, [...(this.#words.get(word) ?? []), { sought, offset }])
+      this.#words.set(word, [...(this.#words.get(word) ?? []), { anchor, offset }])
     }
   }
 
@@ -148,8 +148,8 @@ export class AnchorSearch {
 
   #matchWord(bytes: Buffer, word: number, position: number, found: Set<string>): void {
     if (this.#filter[getSlot(word | fold)] === 0) return
-    for (const { sought, offset } of this.#words.get(word | fold) ?? [])
-      if (!found.has(sought.text) && hasAnchorAt(bytes, position - offset, sought)) found.add(sought.text)
+    for (const { anchor, offset } of this.#words.get(word | fold) ?? [])
+      if (!found.has(anchor.text) && hasAnchorAt(bytes, position - offset, anchor)) found.add(anchor.text)
   }
 }
 

@@ -170,10 +170,10 @@ function openPool(kind: EngineKind, { workers, maxWaiting: maxQueue = 512, idleM
   return new WorkerPool({ workers: maxWorkers, maxQueue, idleMs })
 }
 
-function toIdentity(engineInfo: EngineInfo, operators: OperatorRules | undefined): EngineIdentity {
+function toIdentity(engineInfo: EngineInfo, operatorRules: OperatorRules | undefined): EngineIdentity {
   const hash = createHash('sha256').update(ownRulesText)
-  for (const { text } of operators?.sources ?? []) hash.update('\0').update(text)
-  const dates = [ownRulesDate, operators?.changedAt].filter((date) => date instanceof Date)
+  for (const { text } of operatorRules?.sources ?? []) hash.update('\0').update(text)
+  const dates = [ownRulesDate, operatorRules?.changedAt].filter((date) => date instanceof Date)
   return {
     name: 'YARA-X',
     version: engineInfo.version,

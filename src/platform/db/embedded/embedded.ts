@@ -156,8 +156,8 @@ export function tryLock(path: string, purpose: LockHolder['purpose']) {
   const descriptor = openSync(path, 'a', 0o600)
   // The previous holder may have deleted the file after it was opened here. A lock on a deleted file would not exclude other
   // processes.
-  const isCurrent = () => fstatSync(descriptor).ino === statSync(path, { throwIfNoEntry: false })?.ino
-  if (!flock(descriptor) || !isCurrent()) {
+  const isLockFileCurrent = () => fstatSync(descriptor).ino === statSync(path, { throwIfNoEntry: false })?.ino
+  if (!flock(descriptor) || !isLockFileCurrent()) {
     closeSync(descriptor)
     return { held: false as const, holder: readLockHolder(path) }
   }

@@ -32,7 +32,7 @@ export interface TestWrite {
   name: string
   bytes: Buffer
   /** Bytes whose checksum the request declares. Defaults to `bytes`. */
-  declared?: Buffer
+  checksummedBytes?: Buffer
   ifAbsent?: boolean
   limits?: BucketLimits
 }

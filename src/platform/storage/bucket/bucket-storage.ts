@@ -192,9 +192,9 @@ async function testBucketGuarantees(api: BucketApi, prefix: string): Promise<Buc
   const [conditional, damaged] = names as [string, string]
   const [first, second] = [Buffer.from('first'), Buffer.from('other')]
   try {
-    await findStatus(api, { name: conditional, bytes: first, ifAbsent: true }, [412, 501])
-    const overwritten = await findStatus(api, { name: conditional, bytes: second, ifAbsent: true }, [412, 501])
-    const written = await findStatus(api, { name: damaged, bytes: first, declared: second }, [400])
+    await findRejectionStatus(api, { name: conditional, bytes: first, ifAbsent: true }, [412, 501])
+    const overwritten = await findRejectionStatus(api, { name: conditional, bytes: second, ifAbsent: true }, [412, 501])
+    const written = await findRejectionStatus(api, { name: damaged, bytes: first, checksummedBytes: second }, [400])
     return {
       conditionalWrites: overwritten === 501 ? 'unsupported' : overwritten === 412 ? 'kept' : 'ignored',
       checksums: written === 400 ? 'kept' : 'ignored',
@@ -205,13 +205,13 @@ async function testBucketGuarantees(api: BucketApi, prefix: string): Promise<Buc
 }
 
 /** Returns the status with which the bucket rejects the write, or undefined if it stores the object. Throws any other error. */
-async function findStatus(api: BucketApi, write: TestWrite, expected: number[]): Promise<number | undefined> {
+async function findRejectionStatus(api: BucketApi, write: TestWrite, expectedStatuses: number[]): Promise<number | undefined> {
   try {
     await api.write(write)
     return undefined
   } catch (error) {
     const status = getCauseHttpStatus(error)
-    if (status === undefined || !expected.includes(status)) throw error
+    if (status === undefined || !expectedStatuses.includes(status)) throw error
     return status
   }
 }

@@ -47,7 +47,7 @@ export class GcsAccess {
    * Calls `retry`. After a timeout, replaces the credentials, because otherwise all calls would continue to wait for the same
    * token request.
    */
-  call<T>(options: CallOptions, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  withRetries<T>(options: CallOptions, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
     let auth = this.#auth
     const onTimeout = () => {
       // Another call may have already replaced the credentials.

@@ -53,12 +53,12 @@ class GcsBucket implements BucketApi {
   }
 
   /** Request preconditions: https://cloud.google.com/storage/docs/request-preconditions */
-  async write({ name, bytes, declared = bytes, ifAbsent, limits }: TestWrite): Promise<void> {
+  async write({ name, bytes, checksummedBytes = bytes, ifAbsent, limits }: TestWrite): Promise<void> {
     const crc32c = new Crc32c()
-    crc32c.update(declared)
+    crc32c.update(checksummedBytes)
     const resource = { contentType: 'text/plain', crc32c: crc32c.toString() }
     const object = { name, bytes, resource, ...(ifAbsent && { ifGenerationMatch: '0' }) }
-    await this.#access.call({ action: 'write a test object', ...(limits && { limits }) }, (signal) =>
+    await this.#access.withRetries({ action: 'write a test object', ...(limits && { limits }) }, (signal) =>
       uploadObject(this.#access, object, signal),
     )
   }
@@ -68,7 +68,7 @@ class GcsBucket implements BucketApi {
     for (let rewriteToken: string | undefined, done = false; !done; ) {
       const query = new URLSearchParams({ ifGenerationMatch: '0', ...(rewriteToken && { rewriteToken }) })
       const url = `${this.#access.getObjectPath(from.name)}/rewriteTo${target}?${query}`
-      const result = await this.#access.call({ action: `copy '${from.path}'` }, async (signal) => {
+      const result = await this.#access.withRetries({ action: `copy '${from.path}'` }, async (signal) => {
         try {
           const body = await this.#access.requestJson(url, { method: 'POST', headers: {}, signal })
           return body as { done?: boolean; rewriteToken?: string }
@@ -88,7 +88,7 @@ class GcsBucket implements BucketApi {
   /** Deletes a blob if it exists. With `ifGenerationMatch`, fails if another upload has replaced the blob. */
   async remove({ name, path }: BucketObject, query: { ifGenerationMatch?: string } = {}): Promise<void> {
     const url = `${this.#access.getObjectPath(name)}?${new URLSearchParams(query)}`
-    await this.#access.call({ action: `remove '${path}'` }, (signal) =>
+    await this.#access.withRetries({ action: `remove '${path}'` }, (signal) =>
       this.#access.requestJson(url, { method: 'DELETE', headers: {}, signal }).catch(ignoreHttpStatus(404)),
     )
   }
@@ -101,7 +101,7 @@ class GcsBucket implements BucketApi {
     }
     const download = { endpoint, bucket, name, expiresInSeconds, query }
     if (this.#hmac) return signUrl(createHmacSigner(this.#hmac), download)
-    return this.#access.call({ action: `sign a URL for '${path}'` }, async () =>
+    return this.#access.withRetries({ action: `sign a URL for '${path}'` }, async () =>
       signUrl(await this.#access.getServiceAccountSigner(), download),
     )
   }
@@ -125,13 +125,13 @@ class GcsBucket implements BucketApi {
     const { limits } = this.#access
     // Limit each attempt to a part of the call's timeout, so that time remains for a retry.
     const attempts = { action: `store '${path}'`, attemptMs: limits.callMs * 0.6 }
-    const stored = await this.#access.call(attempts, (signal) => uploadObject(this.#access, object, signal))
+    const stored = await this.#access.withRetries(attempts, (signal) => uploadObject(this.#access, object, signal))
     return { ...stored, expectedCrc32c }
   }
 
   async getMetadata({ name, path }: BucketObject): Promise<ObjectMetadata | null> {
     const url = this.#access.getObjectPath(name)
-    const resource = await this.#access.call({ action: `describe '${path}'` }, (signal) =>
+    const resource = await this.#access.withRetries({ action: `describe '${path}'` }, (signal) =>
       this.#access.requestJson(url, { method: 'GET', headers: {}, signal }).then(parseObject).catch(ignoreHttpStatus(404)),
     )
     return resource ?? null
@@ -140,7 +140,7 @@ class GcsBucket implements BucketApi {
   async read({ name, path, range, limits = this.limits }: BucketRead): Promise<Readable> {
     const url = `${this.#access.getObjectPath(name)}?alt=media`
     const headers: Record<string, string> = range ? { Range: `bytes=${range.start}-${range.end}` } : {}
-    return this.#access.call({ action: `read '${path}'`, attemptMs: limits.idleMs, limits }, async (signal) => {
+    return this.#access.withRetries({ action: `read '${path}'`, attemptMs: limits.idleMs, limits }, async (signal) => {
       const response = await this.#access.send(url, { method: 'GET', headers, signal })
       if (response.status === 200 || response.status === 206)
         return readContent(response.body, { action: `read '${path}'`, length: Number(response.headers['content-length']) })
@@ -158,7 +158,7 @@ class GcsBucket implements BucketApi {
     }
     const parameters = Object.entries(query).filter((entry): entry is [string, string] => Boolean(entry[1]))
     const path = `/storage/v1/b/${this.#access.bucketName}/o?${new URLSearchParams(parameters)}`
-    return this.#access.call({ action: 'list its blobs' }, async (signal) => {
+    return this.#access.withRetries({ action: 'list its blobs' }, async (signal) => {
       const page = await this.#access.requestJson(path, { method: 'GET', headers: {}, signal })
       // The response for a page without items is `{}`.
       if (typeof page !== 'object' || page === null) throw new BucketError(502, 'the response is not a list')

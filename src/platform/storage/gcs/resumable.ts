@@ -42,7 +42,7 @@ async function openSession(upload: ResumableUpload): Promise<string> {
     'X-Upload-Content-Length': content.size,
   }
   const body = Buffer.from(JSON.stringify({ metadata: { upload: id } }))
-  return access.call({ action: `store '${path}'`, signal }, async () => {
+  return access.withRetries({ action: `store '${path}'`, signal }, async () => {
     // Ignore the caller's signal, because a session can be cancelled only after its URL is known.
     const request = { method: 'POST', headers, body, signal: AbortSignal.timeout(2 * access.limits.requestMs) } as const
     const response = await access.send(`/upload/storage/v1/b/${access.bucketName}/o?${query}`, request)
@@ -87,7 +87,7 @@ async function sendChunks(upload: ResumableUpload, session: string): Promise<Sto
 async function sendChunk(upload: ResumableUpload, part: Part): Promise<ChunkResult> {
   const { path, access, signal, content } = upload
   let isSent = false
-  return access.call({ action: `store '${path}'`, signal, attemptMs: access.limits.callMs }, async (attemptSignal) => {
+  return access.withRetries({ action: `store '${path}'`, signal, attemptMs: access.limits.callMs }, async (attemptSignal) => {
     const headers = isSent ? { 'Content-Range': `bytes */${content.size}` } : getChunkHeaders(part, content.size)
     const body = isSent ? undefined : part.chunk
     isSent = true

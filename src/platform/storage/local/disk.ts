@@ -125,28 +125,32 @@ export async function writeDurably(
 }
 
 // Do not wait for `closeFile`, because the data is already on disk. Call it only once, because the system reuses descriptors.
-const closeFile = (file: number) => fs.close(file, () => {})
+const closeFile = (descriptor: number) => fs.close(descriptor, () => {})
 
-async function writeAll(file: number, content: Uint8Array | AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<number> {
+async function writeAll(
+  descriptor: number,
+  content: Uint8Array | AsyncIterable<Uint8Array>,
+  signal?: AbortSignal,
+): Promise<number> {
   if (content instanceof Uint8Array) {
     signal?.throwIfAborted()
-    await writeChunk(file, content)
-    if (!synchronousWrite) await datasync(file)
+    await writeChunk(descriptor, content)
+    if (!synchronousWrite) await datasync(descriptor)
     return content.byteLength
   }
   let size = 0
   for await (const chunk of content) {
     signal?.throwIfAborted()
-    await writeChunk(file, chunk)
+    await writeChunk(descriptor, chunk)
     size += chunk.byteLength
   }
-  await datasync(file)
+  await datasync(descriptor)
   return size
 }
 
 // Writes the whole chunk. On a full disk, one write may store only a part of it, and the next write then fails with an error.
-async function writeChunk(file: number, chunk: Uint8Array): Promise<void> {
-  for (let at = 0; at < chunk.byteLength; ) at += (await write(file, chunk, at, chunk.byteLength - at)).bytesWritten
+async function writeChunk(descriptor: number, chunk: Uint8Array): Promise<void> {
+  for (let at = 0; at < chunk.byteLength; ) at += (await write(descriptor, chunk, at, chunk.byteLength - at)).bytesWritten
 }
 
 export const isDiskFullError = ({ code }: NodeJS.ErrnoException) => code === 'ENOSPC' || code === 'EDQUOT'

@@ -70,7 +70,7 @@ export class LocalStorage implements BlobStorage {
       await store.#directories.syncEntries(root)
       await removeStaleFiles(store.#temporary)
     })
-    await store.#reserve.adjust({ keep: true })
+    await store.#reserve.adjust({ keepReserve: true })
     return store
   }
 
@@ -147,7 +147,7 @@ export class LocalStorage implements BlobStorage {
     const probe = createTemporaryPath(this.#temporary)
     await withStorageErrors('write to or read from its directory', async () => {
       await this.#assertMounted()
-      await this.#reserve.adjust({ keep: true })
+      await this.#reserve.adjust({ keepReserve: true })
       await writeDurably(probe, Buffer.from(probe))
       const read = await readFile(probe, 'utf8').finally(() => unlink(probe))
       if (read !== probe)
@@ -167,7 +167,7 @@ export class LocalStorage implements BlobStorage {
     await unlinkFile().catch(async (error) => {
       if (!isDiskFullError(error) || !(await this.#reserve.release())) throw error
       await unlinkFile()
-      await this.#reserve.adjust({ keep: true })
+      await this.#reserve.adjust({ keepReserve: true })
     })
   }
 

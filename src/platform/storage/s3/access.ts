@@ -51,7 +51,7 @@ export class S3Access {
     })
   }
 
-  call<T>(options: CallOptions, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  withRetries<T>(options: CallOptions, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
     return retry({ limits: this.limits, ...options }, attempt)
   }
 

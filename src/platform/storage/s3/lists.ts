@@ -20,7 +20,7 @@ export function listObjects(
     ...(after !== undefined && { StartAfter: after }),
     ...(pageToken !== undefined && { ContinuationToken: pageToken }),
   }
-  return access.call({ action: 'list its blobs' }, async (signal) => {
+  return access.withRetries({ action: 'list its blobs' }, async (signal) => {
     const page = await access.send(new ListObjectsV2Command(input), signal)
     if (page.IsTruncated && !page.NextContinuationToken)
       throw new BucketError(502, 'the response is a truncated list without a token for the next page')
@@ -39,14 +39,14 @@ export async function abortUploads(access: S3Access, prefix: string, before: Dat
   let marker: { KeyMarker?: string; UploadIdMarker?: string } | undefined = {}
   while (marker) {
     const input: ListMultipartUploadsCommandInput = { Bucket: access.bucket, Prefix: prefix, EncodingType: 'url', ...marker }
-    const page = await access.call({ action: 'list unfinished uploads' }, (signal) =>
+    const page = await access.withRetries({ action: 'list unfinished uploads' }, (signal) =>
       access.send(new ListMultipartUploadsCommand(input), signal),
     )
     for (const { Key, UploadId, Initiated } of page.Uploads ?? []) {
       if (!Key || !UploadId || !Initiated || Initiated > before) continue
       const abort = new AbortMultipartUploadCommand({ Bucket: access.bucket, Key: decodeKey(Key), UploadId })
       // Ignore status 404, because it means that another replica has already aborted the upload.
-      await access.call({ action: 'abort an unfinished upload' }, (signal) =>
+      await access.withRetries({ action: 'abort an unfinished upload' }, (signal) =>
         access.send(abort, signal).catch(ignoreHttpStatus(404)),
       )
       aborted++

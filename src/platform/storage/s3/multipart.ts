@@ -43,7 +43,7 @@ export async function uploadParts(upload: MultipartUpload): Promise<void> {
   const { access, name, action, size, partSize, signal } = upload
   const target = { Bucket: access.bucket, Key: name }
   // Ignore the caller's signal, because an upload can be aborted only after its id is known.
-  const { UploadId: uploadId } = await access.call({ action }, (attempt) =>
+  const { UploadId: uploadId } = await access.withRetries({ action }, (attempt) =>
     access.send(new CreateMultipartUploadCommand({ ...target, ...upload.create }), attempt),
   )
   reachFaultPoint('bucket.session')
@@ -61,7 +61,7 @@ export async function uploadParts(upload: MultipartUpload): Promise<void> {
       MultipartUpload: { Parts: parts },
       ...(upload.ifAbsent && { IfNoneMatch: '*' }),
     }
-    await access.call({ action, attemptMs: access.limits.callMs }, (attempt) =>
+    await access.withRetries({ action, attemptMs: access.limits.callMs }, (attempt) =>
       access.send(new CompleteMultipartUploadCommand(complete), attempt),
     )
   } catch (error) {
@@ -81,7 +81,7 @@ export async function sendContentPart(
   await updateChecksum(content, { start, end }, hash)
   const sha256 = hash.digest('hex')
   const part = { Bucket: access.bucket, Key: name, UploadId: uploadId, PartNumber: number, ContentLength: end - start }
-  return access.call({ action, signal, attemptMs: access.limits.callMs }, async (attempt) => {
+  return access.withRetries({ action, signal, attemptMs: access.limits.callMs }, async (attempt) => {
     const body = toBody(content, { start, end })
     try {
       const { ETag } = await access.send(withPayloadHash(new UploadPartCommand({ ...part, Body: body.value }), sha256), attempt)
@@ -103,7 +103,7 @@ export async function copyObject(copy: { access: S3Access; from: BucketObject; t
   const attemptMs = access.limits.callMs
   const source = { CopySource: `${access.bucket}/${encodePath(from.name)}`, Bucket: access.bucket, Key: to.name }
   if (size <= maxSingleCopyBytes) {
-    await access.call({ action, attemptMs }, (signal) => access.send(new CopyObjectCommand(source), signal))
+    await access.withRetries({ action, attemptMs }, (signal) => access.send(new CopyObjectCommand(source), signal))
     return
   }
   await uploadParts({
@@ -115,7 +115,7 @@ export async function copyObject(copy: { access: S3Access; from: BucketObject; t
     create: {},
     ifAbsent: false,
     sendPart: ({ uploadId, number, start, end }) =>
-      access.call({ action, attemptMs }, async (signal) => {
+      access.withRetries({ action, attemptMs }, async (signal) => {
         const part = { ...source, UploadId: uploadId, PartNumber: number, CopySourceRange: `bytes=${start}-${end - 1}` }
         const { CopyPartResult } = await access.send(new UploadPartCopyCommand(part), signal)
         if (!CopyPartResult?.ETag) throw new BucketError(502, 'the response contains no ETag')

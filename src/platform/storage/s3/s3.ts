@@ -58,17 +58,17 @@ class S3Bucket implements BucketApi {
     return this.requiresConditions ? this.#store(upload) : this.#storeIfAbsent(upload)
   }
 
-  async write({ name, bytes, declared = bytes, ifAbsent, limits = this.limits }: TestWrite): Promise<void> {
+  async write({ name, bytes, checksummedBytes = bytes, ifAbsent, limits = this.limits }: TestWrite): Promise<void> {
     const input = { ...this.#getObjectParameters(name), Body: bytes, ...(ifAbsent && { IfNoneMatch: '*' }) }
-    await this.#access.call({ action: 'write a test object', limits }, (signal) =>
-      this.#access.send(withPayloadHash(new PutObjectCommand(input), computeSha256(declared)), signal),
+    await this.#access.withRetries({ action: 'write a test object', limits }, (signal) =>
+      this.#access.send(withPayloadHash(new PutObjectCommand(input), computeSha256(checksummedBytes)), signal),
     )
   }
 
   async read({ name, path, range, limits = this.limits }: BucketRead): Promise<Readable> {
     const input = { ...this.#getObjectParameters(name), ...(range && { Range: `bytes=${range.start}-${range.end}` }) }
     const action = `read '${path}'`
-    return this.#access.call({ action, attemptMs: limits.idleMs, limits }, async (signal) => {
+    return this.#access.withRetries({ action, attemptMs: limits.idleMs, limits }, async (signal) => {
       const { Body, ContentLength } = await this.#access.send(new GetObjectCommand(input), signal)
       return readContent(Body as Readable, { action, length: ContentLength ?? Number.NaN })
     })
@@ -84,7 +84,7 @@ class S3Bucket implements BucketApi {
 
   getMetadata({ name, path }: BucketObject): Promise<BucketMetadata | null> {
     const parameters = this.#getObjectParameters(name)
-    return this.#access.call({ action: `describe '${path}'` }, async (signal) => {
+    return this.#access.withRetries({ action: `describe '${path}'` }, async (signal) => {
       const found = await this.#access.send(new HeadObjectCommand(parameters), signal).catch(ignoreHttpStatus(404))
       if (!found) return null
       if (found.ContentLength === undefined) throw new BucketError(502, 'the response contains no size')
@@ -94,7 +94,7 @@ class S3Bucket implements BucketApi {
 
   async remove({ name, path }: BucketObject): Promise<void> {
     const command = new DeleteObjectCommand(this.#getObjectParameters(name))
-    await this.#access.call({ action: `remove '${path}'` }, (signal) =>
+    await this.#access.withRetries({ action: `remove '${path}'` }, (signal) =>
       this.#access.send(command, signal).catch(ignoreHttpStatus(404)),
     )
   }
@@ -109,7 +109,7 @@ class S3Bucket implements BucketApi {
       ResponseContentDisposition: createAttachmentHeader(grant.filename),
       ResponseContentType: grant.contentType,
     })
-    return this.#access.call({ action: `sign a URL for '${grant.path}'` }, () =>
+    return this.#access.withRetries({ action: `sign a URL for '${grant.path}'` }, () =>
       getSignedUrl(this.#access.client, command, { expiresIn: grant.expiresInSeconds }),
     )
   }
@@ -162,7 +162,7 @@ class S3Bucket implements BucketApi {
     }
     // Limit each attempt to a part of the call's timeout, so that time remains for a retry.
     const attempts = { action: `store '${path}'`, attemptMs: this.limits.callMs * 0.6 }
-    await this.#access.call(attempts, async (signal) => {
+    await this.#access.withRetries(attempts, async (signal) => {
       const body = toBody(content, { start: 0, end: content.size })
       try {
         await this.#access.send(withPayloadHash(new PutObjectCommand({ ...input, Body: body.value }), hash), signal)

@@ -128,10 +128,10 @@ interface UnpackOptions {
 
 export async function unpackWithNestedArchives(
   source: RandomAccessSource,
-  nested: UnpackOptions,
+  options: UnpackOptions,
   level: ArchiveLevel,
 ): Promise<SevenZipRun> {
-  const { type, members, links, listing, isAlreadyChecked } = nested
+  const { type, members, links, listing, isAlreadyChecked } = options
   const inside = new NestedMembers(level, links)
   const observer = listing && level.observer?.observeSevenZip(type, listing)
   let run: SevenZipRun | undefined

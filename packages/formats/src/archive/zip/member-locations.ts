@@ -78,7 +78,7 @@ function checkZip64Field(source: RandomAccessSource, entry: ZipEntry, header: Bu
   const field = findExtraField(source.read(place, header.readUInt16LE(28)), 1)
   if (!field) throw createDamageError(`the member ${quoteName(entry.name)} has no size in its local header`)
   if ((header.readUInt16LE(6) | entry.flags) & 0x2008) return
-  const readSize = (at: number) => (at + 8 <= field.length ? Number(field.readBigUInt64LE(at)) : -1)
+  const readSize = (offset: number) => (offset + 8 <= field.length ? Number(field.readBigUInt64LE(offset)) : -1)
   if ((unpacked && readSize(0) !== entry.uncompressedSize) || (packed && readSize(unpacked ? 8 : 0) !== entry.compressedSize))
     throw createDamageError(
       `the member ${quoteName(entry.name)} has a different size in its local header than in the central directory`,

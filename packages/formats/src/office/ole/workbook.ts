@@ -79,15 +79,15 @@ class RecordReader {
     return this.position > this.stream.size ? undefined : record
   }
 
-  readUint32(at: number): number {
-    return this.readBytes(at, 4).readUInt32LE(0)
+  readUint32(offset: number): number {
+    return this.readBytes(offset, 4).readUInt32LE(0)
   }
 
-  readBytes(at: number, length: number): Buffer {
-    if (at < this.windowAt || at + length > this.windowAt + this.window.length) {
-      this.window = this.stream.read(at, 64 * 1024)
-      this.windowAt = at
+  readBytes(offset: number, length: number): Buffer {
+    if (offset < this.windowAt || offset + length > this.windowAt + this.window.length) {
+      this.window = this.stream.read(offset, 64 * 1024)
+      this.windowAt = offset
     }
-    return this.window.subarray(at - this.windowAt, at - this.windowAt + length)
+    return this.window.subarray(offset - this.windowAt, offset - this.windowAt + length)
   }
 }
