@@ -110,7 +110,7 @@ describe('embedded PostgreSQL', () => {
     mkdirSync(join(where.dataDir, 'postgres'), { recursive: true })
     writeFileSync(join(where.dataDir, 'postgres', 'PG_VERSION'), '15\n')
     await expect(openDatabase(where)).rejects.toThrow(
-      /was created by PostgreSQL 15, but this version of Assay contains PostgreSQL 18/,
+      /was created by PostgreSQL 15, but this version of Assay includes PostgreSQL 18/,
     )
     expect(existsSync(join(where.dataDir, 'postgres.lock'))).toBe(false)
   })

@@ -105,7 +105,7 @@ describe('YARA workers', () => {
     const getScanError = () => scanner.scan(createMemoryContent(archive), never()).catch((error) => error)
     expect(await getScanError()).toMatchObject({ message: expect.stringContaining('100 ms') })
     // A thread that has not reached native code ends immediately and is replaced.
-    for (const words of ['1 workers are hanging and cannot be terminated', '100 ms'])
+    for (const words of ['1 workers do not respond and cannot be terminated', '100 ms'])
       for (let message = ''; !message.includes(words); ) {
         // Rejections are immediate, so the loop needs a pause.
         await new Promise((resolve) => setTimeout(resolve, 50))

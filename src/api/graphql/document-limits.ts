@@ -193,7 +193,7 @@ class DocumentSizes {
     if (!fragment) return { ...nothing, selections: 1 }
     const known = this.#sizes.get(name)
     if (known) return known
-    if (this.#open.has(name)) throw createDocumentError(`must not have cyclic fragments ('${name.slice(0, 100)}')`)
+    if (this.#open.has(name)) throw createDocumentError(`must not contain cyclic fragments ('${name.slice(0, 100)}')`)
     this.#open.add(name)
     const inner = this.measure(fragment.selectionSet, level + 1)
     this.#open.delete(name)

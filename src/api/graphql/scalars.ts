@@ -66,7 +66,7 @@ export const UploadScalar = new GraphQLScalarType<unknown, never>({
     throw new GraphQLError('must be a file, sent as described in the GraphQL multipart request specification')
   },
   parseLiteral: () => {
-    throw new GraphQLError('must be a variable that contains a file')
+    throw new GraphQLError('must be sent as a variable that contains a file')
   },
   serialize: () => {
     throw new GraphQLError('A file cannot be part of a response.')

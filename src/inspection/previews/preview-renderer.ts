@@ -31,7 +31,7 @@ export class PreviewRenderer {
         throw overloaded('Previews cannot be rendered at the moment. Retry later.', error.message)
       if (signal.aborted) throw overloaded('Too many previews are waiting to be rendered. Retry later.')
       if (!(error instanceof WorkerFailed)) throw error
-      return { problem: error.failure === 'hung' ? 'rendering takes too long' : 'rendering takes too much memory' }
+      return { problem: error.failure === 'hung' ? 'rendering takes too long' : 'the renderer crashed or ran out of memory' }
     }
   }
 }

@@ -98,7 +98,7 @@ export class Threads {
   async #assertCapacity(): Promise<void> {
     if (this.#ending.size >= this.#maxThreads) await this.#waitForEndingThreads()
     if (this.#ending.size >= this.#maxThreads)
-      throw new WorkerNotStarted(`${this.#ending.size} workers are hanging and cannot be terminated. Restart the service.`)
+      throw new WorkerNotStarted(`${this.#ending.size} workers do not respond and cannot be terminated. Restart the service.`)
   }
 
   #endThread(controller: AbortController): void {

@@ -47,7 +47,7 @@ export const containerKinds: Readonly<Record<Container, ContainerKind>> = {
   ar: createSevenZipKind('Unix archive or Debian package', 'Ar'),
   rpm: createSevenZipKind('RPM package', 'Rpm'),
   xar: createSevenZipKind('xar archive', 'Xar'),
-  wim: createSevenZipKind('Windows image', 'wim'),
+  wim: createSevenZipKind('Windows disk image (WIM)', 'wim'),
   iso: createSevenZipKind('ISO 9660 image', 'Iso', openIso),
   udf: createSevenZipKind('UDF image', 'Udf'),
   swf: { name: 'compressed Flash movie', open: openSwf },

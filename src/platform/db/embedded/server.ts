@@ -171,7 +171,7 @@ async function chooseAccount(program: string, folder: string): Promise<Account> 
     if (await isFulfilled(runAs(account, check))) return account
   }
   throw new Error(
-    `PostgreSQL does not run as root. User namespaces are disabled, and no other user can access '${program}' and '${folder}'. ` +
+    `PostgreSQL cannot run as root. User namespaces are disabled, and no other user can access '${program}' and '${folder}'. ` +
       'Start Assay as an ordinary user, or set DATABASE_URL to your own PostgreSQL.',
   )
 }
@@ -244,13 +244,13 @@ function hasCluster(data: string, { postgres }: Programs): boolean {
   if (firstEntry === undefined) return false
   if (!existsSync(join(data, 'PG_VERSION')))
     throw new Error(
-      `'${data}' contains '${firstEntry}' but no PostgreSQL cluster (the file PG_VERSION is missing). Restore the missing files, or move the directory away.`,
+      `'${data}' contains '${firstEntry}' but no PostgreSQL cluster (the file PG_VERSION is missing). Restore the missing files, or move the directory elsewhere.`,
     )
   const version = readFileSync(join(data, 'PG_VERSION'), 'utf8').trim()
   const catalog = readFileSync(join(postgres, '../../share/postgresql/postgres.bki'), 'utf8').slice(0, 100)
   const ownVersion = /^# PostgreSQL (\d+)/.exec(catalog)?.[1]
   if (ownVersion === version) return true
   throw new Error(
-    `'${data}' was created by PostgreSQL ${version}, but this version of Assay contains PostgreSQL ${ownVersion}. Move the data with pg_dump, or set another DATA_DIR.`,
+    `'${data}' was created by PostgreSQL ${version}, but this version of Assay includes PostgreSQL ${ownVersion}. Migrate the data with pg_dump, or set another DATA_DIR.`,
   )
 }
