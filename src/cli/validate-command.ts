@@ -69,19 +69,29 @@ function printErrorAndGetExitCode(io: CommandIo, message: string): number {
   return 1
 }
 
-async function validateAndPrintFile(path: string, inspector: Inspector, scan: boolean, io: CommandIo): Promise<boolean> {
-  const report = await validateFile(path, inspector, scan)
+async function validateAndPrintFile(
+  path: string,
+  inspector: Inspector,
+  scanForViruses: boolean,
+  io: CommandIo,
+): Promise<boolean> {
+  const report = await validateFile(path, inspector, scanForViruses)
   io.out(JSON.stringify(toJsonReport(report), null, 2))
   return report.outcome === 'accepted'
 }
 
-async function validateAndPrintFolder(folder: string, inspector: Inspector, scan: boolean, io: CommandIo): Promise<boolean> {
+async function validateAndPrintFolder(
+  folder: string,
+  inspector: Inspector,
+  scanForViruses: boolean,
+  io: CommandIo,
+): Promise<boolean> {
   const counts = new Map<string, number>()
   let bytes = 0
   const start = performance.now()
   for await (const path of walkFiles(folder)) {
     const fileStart = performance.now()
-    const report = await validateFile(path, inspector, scan)
+    const report = await validateFile(path, inspector, scanForViruses)
     const result = report.reason ?? 'accepted'
     counts.set(result, (counts.get(result) ?? 0) + 1)
     bytes += report.sizeBytes
@@ -97,10 +107,15 @@ async function validateAndPrintFolder(folder: string, inspector: Inspector, scan
   return total === (counts.get('accepted') ?? 0)
 }
 
-async function printErrorRates(files: LabeledFile[], inspector: Inspector, scan: boolean, io: CommandIo): Promise<boolean> {
+async function printErrorRates(
+  files: LabeledFile[],
+  inspector: Inspector,
+  scanForViruses: boolean,
+  io: CommandIo,
+): Promise<boolean> {
   let [validCount, rejectedValid, brokenCount, acceptedBroken] = [0, 0, 0, 0]
   for (const file of files) {
-    const report = await validateFile(file.path, inspector, scan)
+    const report = await validateFile(file.path, inspector, scanForViruses)
     const accepted = report.outcome === 'accepted'
     if (file.isValid) validCount++
     else brokenCount++
@@ -122,7 +137,7 @@ function getDecisiveMessage(report: ValidationReport): string {
   return (check?.message ?? '').replaceAll(/\s+/g, ' ')
 }
 
-async function validateFile(path: string, inspector: Inspector, scan: boolean): Promise<ValidationReport> {
+async function validateFile(path: string, inspector: Inspector, scanForViruses: boolean): Promise<ValidationReport> {
   const content = await openLocalContent(path)
   const extension = getExtension(basename(path))
   const rules = {
@@ -131,7 +146,7 @@ async function validateFile(path: string, inspector: Inspector, scan: boolean): 
     maxFileSizeMb: maxMegabytes,
     rejectBlankFiles: true,
     rejectCorruptFiles: true,
-    scanForViruses: scan,
+    scanForViruses,
     rejectEncryptedFiles: false,
     rejectActiveContent: false,
     acceptUnscanned: false,

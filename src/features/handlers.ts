@@ -124,7 +124,7 @@ function createCallDependencies(dependencies: HandlerDependencies) {
 }
 
 /** Creates event streams and subscriptions, which end when their credential becomes invalid. */
-function createStreamHandlers(dependencies: HandlerDependencies, schema: GraphQLSchema, callers: CallDependencies) {
+function createStreamHandlers(dependencies: HandlerDependencies, schema: GraphQLSchema, callDependencies: CallDependencies) {
   const { events, identity } = dependencies.services
   const streams = new LiveStreams()
   const isCredentialValid = async (rawHeaders: readonly string[], origin: Origin) => {
@@ -134,7 +134,7 @@ function createStreamHandlers(dependencies: HandlerDependencies, schema: GraphQL
     return true
   }
   const subscriptions = openSubscriptions({
-    ...callers,
+    ...callDependencies,
     schema,
     streams,
     isCredentialValid,
@@ -148,7 +148,7 @@ function createStreamHandlers(dependencies: HandlerDependencies, schema: GraphQL
       schema,
       streams,
       events,
-      createCall: callers.createCall,
+      createCall: callDependencies.createCall,
       isCredentialValid: (request) => isCredentialValid(request.rawHeaders, { ip: '', userAgent: '' }),
       onError: createErrorLogger(dependencies, 'An event stream failed because of an internal error.'),
     }),
@@ -161,10 +161,14 @@ function createStreamHandlers(dependencies: HandlerDependencies, schema: GraphQL
   }
 }
 
-async function createFeatureHandlers(dependencies: HandlerDependencies, schema: GraphQLSchema, callers: CallDependencies) {
+async function createFeatureHandlers(
+  dependencies: HandlerDependencies,
+  schema: GraphQLSchema,
+  callDependencies: CallDependencies,
+) {
   const { config, services, database, spool } = dependencies
   const { contexts } = services
-  const { createCall } = callers
+  const { createCall } = callDependencies
   const secure = config.publicUrl.startsWith('https:')
   const maxBytes = config.maxUploadMb * megabyte
   const protocol = toUploadDependencies(dependencies)
@@ -176,14 +180,14 @@ async function createFeatureHandlers(dependencies: HandlerDependencies, schema: 
     download: createDownloadHandler(dependencies),
     exports: createExportRouter({ ...services, schema, database, createCall, onError: onExportError }),
     dashboard: config.dashboard ? await openDashboard(createSessionHandler({ ...services, createCall, secure })) : undefined,
-    log: createLogHandler({ ...services, ...callers }),
+    log: createLogHandler({ ...services, ...callDependencies }),
     resumable: {
       describe: createTusHeadersHandler(maxBytes),
       exposedHeaders,
       handle: createResumableUploadHandler(protocol, createCall),
     },
     uploadLinks: createUploadLinkHandler({
-      ...callers,
+      ...callDependencies,
       lookup: services.uploadLinkLookup,
       upload: createLinkUploadHandler({ schema, contexts, spool, onError: onLinkError }),
       tus: createResumableLinkUploadHandler(protocol, maxBytes),

@@ -127,52 +127,55 @@ function createIdentity(
 
 type Base = Omit<Awaited<ReturnType<typeof openBaseServices>>, 'close'> & { scanner: ServiceDependencies['scanner'] | undefined }
 
-function createServices(base: Base, { config: { maxUploadMb, publicUrl, webhookAllowPrivate }, logger }: ServiceDependencies) {
-  const { db, horizons } = base
-  const contexts = new FileContextService({ ...base, maxUploadMb })
-  const files = new FileService({ ...base, contexts })
+function createServices(
+  baseServices: Base,
+  { config: { maxUploadMb, publicUrl, webhookAllowPrivate }, logger }: ServiceDependencies,
+) {
+  const { db, horizons } = baseServices
+  const contexts = new FileContextService({ ...baseServices, maxUploadMb })
+  const files = new FileService({ ...baseServices, contexts })
   const callLogs = new CallLogService({ db, horizon: horizons.calls })
-  const log = new LogService({ ...base, publicUrl })
-  const rescans = new RescanService({ ...base, contexts })
+  const log = new LogService({ ...baseServices, publicUrl })
+  const rescans = new RescanService({ ...baseServices, contexts })
   const onMoveFailed = (error: unknown) =>
     logger.warn({ err: error }, 'A quarantined object could not be moved. The service will retry within a minute.')
-  const quarantineMoves = new QuarantineMoves({ ...base, onError: onMoveFailed })
+  const quarantineMoves = new QuarantineMoves({ ...baseServices, onError: onMoveFailed })
   return {
     contexts,
-    ...createIdentityServices(base, contexts),
+    ...createIdentityServices(baseServices, contexts),
     downloads: new SignedDownloads(db.pool),
     rescans,
     quarantineMoves,
-    quarantine: new QuarantineService({ ...base, contexts, quarantineMoves }),
+    quarantine: new QuarantineService({ ...baseServices, contexts, quarantineMoves }),
     callLogs,
     log,
-    logShares: new LogShareService(base),
-    receipts: new ReceiptService({ ...base, log, contexts, callLogs, publicUrl }),
+    logShares: new LogShareService(baseServices),
+    receipts: new ReceiptService({ ...baseServices, log, contexts, callLogs, publicUrl }),
     files,
-    trash: new TrashService({ ...base, contexts, files, rescans, quarantineMoves }),
-    expiry: new ExpiryService(base),
-    holds: new HoldService({ ...base, contexts }),
+    trash: new TrashService({ ...baseServices, contexts, files, rescans, quarantineMoves }),
+    expiry: new ExpiryService(baseServices),
+    holds: new HoldService({ ...baseServices, contexts }),
     auditLogs: new AuditLogService({ db, horizon: horizons.audits }),
-    events: new EventService(base),
+    events: new EventService(baseServices),
     stats: new StatsService(db),
     idempotency: new IdempotencyService(db.pool),
     resumableUploads: new ResumableUploadService({ db, maxUploadMb }),
     uploadLinkLookup: new UploadLinkLookup(db.pool),
-    uploadLinks: new UploadLinkService({ ...base, contexts, publicUrl }),
-    ...openWebhooks(base, { allowPrivate: webhookAllowPrivate }),
-    storageHealth: new StorageHealth(base),
+    uploadLinks: new UploadLinkService({ ...baseServices, contexts, publicUrl }),
+    ...openWebhooks(baseServices, { allowPrivate: webhookAllowPrivate }),
+    storageHealth: new StorageHealth(baseServices),
   }
 }
 
-function createIdentityServices(base: Base, contexts: FileContextService) {
-  const users = new UserService(base)
-  const secondFactors = new SecondFactorService(base)
+function createIdentityServices(baseServices: Base, contexts: FileContextService) {
+  const users = new UserService(baseServices)
+  const secondFactors = new SecondFactorService(baseServices)
   return {
     users,
     secondFactors,
-    tenants: new TenantService(base),
-    apiKeys: new ApiKeyService({ ...base, contexts }),
-    signIns: new SignInService({ ...base, users, secondFactors }),
-    sessions: new SessionService(base),
+    tenants: new TenantService(baseServices),
+    apiKeys: new ApiKeyService({ ...baseServices, contexts }),
+    signIns: new SignInService({ ...baseServices, users, secondFactors }),
+    sessions: new SessionService(baseServices),
   }
 }

@@ -74,18 +74,18 @@ async function upload(caller: Caller, source: UploadSource, options: UploadOptio
 function sendForm<T>(
   { transport }: Caller,
   path: string,
-  opened: OpenSource,
+  source: OpenSource,
   options: ValidateOptions,
   extraHeaders: Record<string, string> = {},
 ): Promise<T> {
-  const { headers, ...form } = createUploadForm(opened, toFormFields(options), options.onProgress)
+  const { headers, ...form } = createUploadForm(source, toFormFields(options), options.onProgress)
   return transport.requestData<T>({
     method: 'POST',
     path,
     ...form,
     headers: { ...headers, ...extraHeaders },
     signal: options.signal,
-    isRepeatable: opened.content instanceof Blob,
+    isRepeatable: source.content instanceof Blob,
   })
 }
 

@@ -100,19 +100,19 @@ function uploadInParts(transport: Transport, { content, filename }: OpenSource, 
   })
 }
 
-function uploadInOneRequest(transport: Transport, opened: OpenSource, options: UploadToOptions): Promise<Schemas['File']> {
+function uploadInOneRequest(transport: Transport, source: OpenSource, options: UploadToOptions): Promise<Schemas['File']> {
   const { metadata, idempotencyKey = crypto.randomUUID(), onProgress, signal } = options
-  const { content, filename } = opened
+  const { content, filename } = source
   const isBlob = content instanceof Blob
   // Metadata can be sent only in a multipart form. Without metadata, the request body is the file itself.
   const { headers, ...body } = metadata
-    ? { method: 'POST', path: '', ...createUploadForm(opened, toMetadataFields(metadata), onProgress) }
+    ? { method: 'POST', path: '', ...createUploadForm(source, toMetadataFields(metadata), onProgress) }
     : {
         method: 'PUT',
         path: `/${encodeURIComponent(filename)}`,
         headers: { 'Content-Type': 'application/octet-stream' },
         body: () => content,
-        onProgress: createFileProgressListener(onProgress, opened.size),
+        onProgress: createFileProgressListener(onProgress, source.size),
       }
   return transport.requestData({
     ...body,

@@ -20,13 +20,13 @@ const oleDocuments = new Set(['doc', 'xls', 'ppt', 'vsd', 'pub', 'msg', 'ole'])
 /** Lists macros, scripts and embedded programs that the format reader does not report. */
 export function findActiveContent(
   source: RandomAccessSource,
-  recognized: Recognition,
+  recognition: Recognition,
   limits: ReaderLimits,
   verdict: FormatVerdict,
 ): string[] {
-  if (recognized.kind === 'text') return findWebPageActiveContent(source, recognized.sign, limits)
-  if (recognized.kind !== 'binary') return []
-  const { type } = recognized
+  if (recognition.kind === 'text') return findWebPageActiveContent(source, recognition.sign, limits)
+  if (recognition.kind !== 'binary') return []
+  const { type } = recognition
   if (zipDocuments.has(type)) return findActiveParts((listZipEntries(source, limits) ?? []).map(({ name }) => name))
   if (oleDocuments.has(type)) return findOleActiveContent(source)
   if (type === 'rtf') return findRtfActiveContent(source, limits)

@@ -131,23 +131,23 @@ async function measureDuration<T>(work: () => T | Promise<T>): Promise<Timed<T>>
 /** Checks a file of a known type. `readers` overrides readers by extension. `observer` receives unpacked members. */
 export async function openDetected(
   source: RandomAccessSource,
-  recognized: Recognition,
+  recognition: Recognition,
   limits: ReaderLimits,
   readers: Record<string, FormatReader> = {},
   observer?: MemberObserver,
 ): Promise<Inspection> {
-  const ambiguity = findPolyglot(source, recognized, limits)
+  const ambiguity = findPolyglot(source, recognition, limits)
   if (ambiguity) return { verdict: createMaliciousVerdict(ambiguity.maliciousConstruction, ambiguity.problem), reader: null }
-  const name = getReaderName(source.extension, recognized)
+  const name = getReaderName(source.extension, recognition)
   const reader = readers[source.extension] ?? (name && (await loadReader(name)))
-  const textProblem = reader && findTextDocumentProblem(source, recognized)
+  const textProblem = reader && findTextDocumentProblem(source, recognition)
   if (textProblem) return { verdict: createInvalidVerdict(textProblem), reader: name ?? null }
   const verdict = await runReader(async () => {
-    const read = reader ? await reader(source, limits, observer) : checkSignature(source, recognized)
-    return addActiveContent(read, { source, recognized, limits })
+    const read = reader ? await reader(source, limits, observer) : checkSignature(source, recognition)
+    return addActiveContent(read, { source, recognized: recognition, limits })
   })
-  if (!verdict.sound && isArchiveVolume(source, recognized, verdict)) verdict.problem = volumeProblem
-  const note = getUnusualNameNote(source.extension, recognized)
+  if (!verdict.sound && isArchiveVolume(source, recognition, verdict)) verdict.problem = volumeProblem
+  const note = getUnusualNameNote(source.extension, recognition)
   if (note && reader && verdict.sound) verdict.notes = [...(verdict.notes ?? []), note]
   return { verdict, reader: reader ? (name ?? source.extension) : null }
 }
@@ -157,10 +157,10 @@ const volumeProblem = 'the file is one part of a split archive. Join the parts, 
 /** True if the extension (.7z.001, .z01) or the first bytes of an unreadable archive show that it is part of a split archive. */
 function isArchiveVolume(
   source: RandomAccessSource,
-  recognized: Recognition,
+  recognition: Recognition,
   verdict: { maliciousConstruction?: string },
 ): boolean {
-  if (recognized.kind !== 'binary' || !volumeTypes.has(recognized.type) || verdict.maliciousConstruction) return false
+  if (recognition.kind !== 'binary' || !volumeTypes.has(recognition.type) || verdict.maliciousConstruction) return false
   return /^(\d{3}|[rz]\d\d)$/.test(source.extension) || source.read(0, 8).toString('latin1') === 'PK\x07\x08PK\x03\x04'
 }
 const volumeTypes = new Set(['zip', 'zip-damaged', '7z', 'rar', 'gz', 'bz2', 'xz', 'zst', 'tar'])
@@ -183,8 +183,8 @@ async function detectOtherTextType(source: RandomAccessSource, limits: ReaderLim
 }
 
 /** Checks whether the file is a polyglot. Text without a PDF header cannot be one, so it needs no further check. */
-const findPolyglot = (source: RandomAccessSource, recognized: Recognition, limits: ReaderLimits) =>
-  recognized.kind === 'text' && findPdfHeader(source) < 0 ? undefined : detectPolyglot(source, recognized, limits)
+const findPolyglot = (source: RandomAccessSource, recognition: Recognition, limits: ReaderLimits) =>
+  recognition.kind === 'text' && findPdfHeader(source) < 0 ? undefined : detectPolyglot(source, recognition, limits)
 
 interface ReaderInput {
   source: RandomAccessSource
@@ -204,8 +204,8 @@ function addActiveContent(verdict: FormatVerdict, { source, recognized, limits }
 const modernFormats: Record<string, string> = { doc: '.docx', dot: '.dotx', xls: '.xlsx', xlt: '.xltx', ppt: '.pptx' }
 
 /** Detects web pages and XML that office programs save with the extension of a binary format, such as .doc. */
-function findTextDocumentProblem(source: RandomAccessSource, recognized: Recognition): string | undefined {
-  if (recognized.kind !== 'text' || !/^(doc|dot|xls|xlt|ppt)$/.test(source.extension)) return undefined
+function findTextDocumentProblem(source: RandomAccessSource, recognition: Recognition): string | undefined {
+  if (recognition.kind !== 'text' || !/^(doc|dot|xls|xlt|ppt)$/.test(source.extension)) return undefined
   const start = source.read(0, 2048).toString('latin1')
   const wayOut = `Rename it, or open it in an office program and save it as ${modernFormats[source.extension]}`
   const program = /progid="(Word|Excel|PowerPoint)\./.exec(start)?.[1]
@@ -215,17 +215,17 @@ function findTextDocumentProblem(source: RandomAccessSource, recognized: Recogni
   return undefined
 }
 
-function getUnusualNameNote(extension: string, recognized: Recognition): string | undefined {
-  const type = recognized.kind === 'binary' ? recognized.type : undefined
+function getUnusualNameNote(extension: string, recognition: Recognition): string | undefined {
+  const type = recognition.kind === 'binary' ? recognition.type : undefined
   if (type === 'mov' && /^(mp4|m4v)$/.test(extension)) return 'the brand identifies the file as a QuickTime movie'
   return type === 'mkv' && /^web[ma]$/.test(extension) ? 'the document type identifies the file as Matroska' : undefined
 }
 
-function checkSignature(source: RandomAccessSource, recognized: Recognition): FormatVerdict {
-  if (recognized.kind === 'binary') return createValidVerdict(["only the file's signature was checked"])
-  if (!isSignatureOptional(source, recognized))
+function checkSignature(source: RandomAccessSource, recognition: Recognition): FormatVerdict {
+  if (recognition.kind === 'binary') return createValidVerdict(["only the file's signature was checked"])
+  if (!isSignatureOptional(source, recognition))
     return createInvalidVerdict(`the file does not start as a .${source.extension} file should`)
-  return createValidVerdict([recognized.kind === 'text' ? 'the file is text' : 'the file type has no known signature'])
+  return createValidVerdict([recognition.kind === 'text' ? 'the file is text' : 'the file type has no known signature'])
 }
 
 /** Runs a format reader. Unexpected errors count as damage to the file. */

@@ -13,17 +13,17 @@ export interface Polyglot {
 }
 
 /** Detects a file that programs can also open as another type. PDF attachments and archive members are allowed. */
-export function detectPolyglot(source: RandomAccessSource, recognized: Recognition, limits: ReaderLimits): Polyglot | undefined {
-  if (recognized.kind === 'binary' && recognized.type === 'gif' && endsWithZip(source, limits))
+export function detectPolyglot(source: RandomAccessSource, recognition: Recognition, limits: ReaderLimits): Polyglot | undefined {
+  if (recognition.kind === 'binary' && recognition.type === 'gif' && endsWithZip(source, limits))
     return createPolyglot('the GIF is also a ZIP archive')
   const header = findPdfHeader(source)
   if (header < 0) return undefined
-  const isPdf = recognized.kind === 'binary' && recognized.type === 'pdf'
+  const isPdf = recognition.kind === 'binary' && recognition.type === 'pdf'
   if (isPdf) return detectPdfPolyglot(source, header, limits)
-  if (recognized.kind === 'text') return detectPdfInWebPage(source, header)
+  if (recognition.kind === 'text') return detectPdfInWebPage(source, header)
   if (startsWithZip(source)) return detectPdfInZip(source, header)
-  return recognized.kind === 'binary' && nonContainerTypes.has(recognized.type)
-    ? detectPdfInMedia(source, recognized.type)
+  return recognition.kind === 'binary' && nonContainerTypes.has(recognition.type)
+    ? detectPdfInMedia(source, recognition.type)
     : undefined
 }
 

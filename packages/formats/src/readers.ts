@@ -140,20 +140,20 @@ const readers = new Map(
 // Types that are too generic to determine the reader. The extension decides instead.
 const genericTypes = new Set(['zip', 'zip-damaged', 'ooxml', 'odf', 'ole', 'ogx', 'iso-damaged'])
 
-export function getReaderName(extension: string, recognized: Recognition): string | undefined {
+export function getReaderName(extension: string, recognition: Recognition): string | undefined {
   if (extension === 'svgz') return 'svgz'
   const byName = getTextType(extension) ?? getBinaryType(extension)
-  if (recognized.kind !== 'binary') return getReaderNameByType(byName)
-  if (byName === undefined) return getReaderNameByType(recognized.type)
+  if (recognition.kind !== 'binary') return getReaderNameByType(byName)
+  if (byName === undefined) return getReaderNameByType(recognition.type)
   // Extensions such as .key belong to both a text type and a binary type, so the detected type determines the reader.
-  if (getTextType(extension)) return getReaderNameByType(recognized.type)
+  if (getTextType(extension)) return getReaderNameByType(recognition.type)
   // Extensions of the zip type, such as .fla (Flash project), are also used for compound files, which no reader checks.
-  if (byName === 'zip' && recognized.type === 'ole') return undefined
+  if (byName === 'zip' && recognition.type === 'ole') return undefined
   const asCalled = getReaderNameByType(byName)
   // The extension .zip takes precedence over the detected type, so a document with this extension is checked as a plain archive.
-  return asCalled === undefined || byName === 'zip' || genericTypes.has(recognized.type)
+  return asCalled === undefined || byName === 'zip' || genericTypes.has(recognition.type)
     ? asCalled
-    : getReaderNameByType(recognized.type)
+    : getReaderNameByType(recognition.type)
 }
 
 export const getReaderNameByType = (type: string | undefined): string | undefined => readers.get(type ?? '')?.name

@@ -104,7 +104,7 @@ const dayMs = 86_400_000
  * Converts two inclusive bounds to a period with millisecond precision. An end date without a time includes the whole day. A time
  * without a time zone is interpreted as UTC.
  */
-export const toWindow = ({ startDate, endDate }: { startDate?: string | null; endDate?: string | null }): Window => ({
+export const toTimeWindow = ({ startDate, endDate }: { startDate?: string | null; endDate?: string | null }): Window => ({
   from: startDate ? parseUtc(startDate) : null,
   until: endDate ? new Date(parseUtc(endDate).getTime() + (/^\d{4}-\d{2}-\d{2}$/.test(endDate) ? dayMs : 1)) : null,
 })

@@ -34,7 +34,7 @@ export function createLinkUploadHandler(dependencies: RestDependencies): LinkUpl
     const restRequest: RestRequest = { request, response, call, route, operation }
     const { filename } = target
     call.requestName = operation.requestName
-    const executeUpload = (raw: Map<string, RawValue>) => runOperation(restRequest, raw)
+    const executeUpload = (rawValues: Map<string, RawValue>) => runOperation(restRequest, rawValues)
     return respond(dependencies, restRequest, async () => {
       const data = await call.admitUpload(operation.endpoint, request.headers, (actor) =>
         filename === undefined

@@ -96,9 +96,9 @@ async function runRoute(
   const { request, route, call, operation } = restRequest
   call.requestName = operation.requestName
   const queryValues = readQuery(restRequest, query)
-  const runWithPathParameters = (raw: Map<string, RawValue>) => {
-    for (const name in parameters) raw.set(name, { value: parameters[name], format: 'text' })
-    return runOperation(restRequest, raw)
+  const runWithPathParameters = (rawValues: Map<string, RawValue>) => {
+    for (const name in parameters) rawValues.set(name, { value: parameters[name], format: 'text' })
+    return runOperation(restRequest, rawValues)
   }
   if (route.body === 'multipart')
     return call.admitUpload(operation.endpoint, request.headers, (actor) =>
@@ -120,9 +120,9 @@ async function runRoute(
 
 export async function runOperation(
   { call, operation, response, route }: RestRequest,
-  raw: ReadonlyMap<string, RawValue>,
+  rawValues: ReadonlyMap<string, RawValue>,
 ): Promise<unknown> {
-  const { variables, errors } = coerceVariables(operation, raw, {
+  const { variables, errors } = coerceVariables(operation, rawValues, {
     rejectsNull: route.method === 'PATCH',
     nullable: route.nullable,
   })

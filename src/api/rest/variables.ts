@@ -71,10 +71,10 @@ export function readQueryParameters(call: Call, query: URLSearchParams, knownNam
 export function readArguments<Args extends object>(
   call: Call,
   operation: Operation,
-  raw: ReadonlyMap<string, RawValue>,
+  rawValues: ReadonlyMap<string, RawValue>,
   args: Args,
 ): Args {
-  const { variables, errors } = coerceVariables(operation, raw, { rejectsNull: false })
+  const { variables, errors } = coerceVariables(operation, rawValues, { rejectsNull: false })
   for (const error of errors) if (!call.inputErrors.some(({ field }) => field === error.field)) call.inputErrors.push(error)
   call.requestName = operation.requestName
   for (const [path, name] of operation.requestNames)
@@ -88,13 +88,13 @@ export function readArguments<Args extends object>(
  */
 export function coerceVariables(
   operation: Operation,
-  raw: ReadonlyMap<string, RawValue>,
+  rawValues: ReadonlyMap<string, RawValue>,
   { rejectsNull, nullable = [] }: { rejectsNull: boolean; nullable?: readonly string[] | undefined },
 ): { variables: Record<string, unknown>; errors: FieldError[] } {
   const variables: Record<string, unknown> = {}
   const errors: FieldError[] = []
   for (const { name, type } of operation.variables) {
-    const { value, format } = raw.get(name) ?? { value: undefined, format: 'text' }
+    const { value, format } = rawValues.get(name) ?? { value: undefined, format: 'text' }
     const isOmitted = value === undefined || (value === null && !rejectsNull)
     // Omit the variable, so that the schema's default applies.
     if (isOmitted && !isNonNullType(type)) continue

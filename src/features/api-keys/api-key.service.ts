@@ -125,11 +125,11 @@ export class ApiKeyService {
   #updateApiKey(
     actor: Actor,
     apiKeyId: string,
-    plan: (before: Row) => { data: Partial<Row>; action: AuditRow['action']; details: Record<string, unknown> },
+    planChange: (before: Row) => { data: Partial<Row>; action: AuditRow['action']; details: Record<string, unknown> },
   ): Promise<Row> {
     const { tenantId } = actor
     return changeIdentity(this.parts, { tenantId, kind: 'api_key', id: apiKeyId }, async (tx) => {
-      const { data, action, details } = plan(await findApiKeyRow(tx, actor, apiKeyId))
+      const { data, action, details } = planChange(await findApiKeyRow(tx, actor, apiKeyId))
       const after = await tx.apiKey.update({ where: { apiKeyId }, data: { ...(data as object), updatedAt: new Date() } })
       return { result: after, audit: [createAuditRow(actor, action, toKeyEntity(after), details)] }
     })

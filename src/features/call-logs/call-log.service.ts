@@ -1,5 +1,5 @@
 import { type Bucket, buildFromClause, type LogQuery, LogReader, type LogTable } from '../../api/graphql/log-reader.js'
-import { toWindow, type Window } from '../../api/graphql/rules.js'
+import { toTimeWindow, type Window } from '../../api/graphql/rules.js'
 import type { ValidationReport } from '../../inspection/report.js'
 import { currentUsage, getHourlyRetentionStart, totalBucket } from '../../ledger/counters.js'
 import type { Operation } from '../../ledger/entry.js'
@@ -75,7 +75,7 @@ const nameOf = createStatementNamer('counts')
 
 /** Limits the time range of a filter to the retained part of the log. */
 function getLogWindow(filter: CallLogFilter, horizon: Date | null): Window {
-  const { from, until } = toWindow(filter)
+  const { from, until } = toTimeWindow(filter)
   return { from: from && horizon && horizon > from ? horizon : (from ?? horizon), until }
 }
 

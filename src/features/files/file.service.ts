@@ -14,7 +14,7 @@ import {
   toPage,
   toPagePosition,
 } from '../../api/graphql/page.js'
-import { toWindow } from '../../api/graphql/rules.js'
+import { toTimeWindow } from '../../api/graphql/rules.js'
 import type { ValidationReport } from '../../inspection/report.js'
 import { canAccessContext } from '../../platform/actor.js'
 import { badUserInput, createQuarantinedError, notFound } from '../../platform/errors/errors.js'
@@ -227,7 +227,7 @@ export class FileService {
       contentType: query.contentType ?? null,
       namePrefix,
       text: typeof query.search === 'string' ? parseTextFilter(query.search) : null,
-      window: toWindow(query),
+      window: toTimeWindow(query),
       sort,
       descending: query.order ? query.order === 'desc' : sort !== 'original_filename',
     }

@@ -11,11 +11,11 @@ const rowsAtOnce = 1_000
  * Deletes expired log rows: drops the partitions of whole months, and deletes all other rows in batches. The statistics still
  * include these rows.
  */
-export async function deleteExpiredLogs(pool: Pool, horizons: LogStartTimes): Promise<{ partitions: string[]; rows: number }> {
-  await horizons.refresh()
-  const [calls, audits] = [horizons.calls(), horizons.audits()]
+export async function deleteExpiredLogs(pool: Pool, startTimes: LogStartTimes): Promise<{ partitions: string[]; rows: number }> {
+  await startTimes.refresh()
+  const [calls, audits] = [startTimes.calls(), startTimes.audits()]
   if (!calls && !audits) return { partitions: [], rows: 0 }
-  await horizons.saveStartTimes()
+  await startTimes.saveStartTimes()
   const partitions = calls ? await dropPartitionsBefore(pool, calls) : []
   let rows = 0
   if (calls) rows += await deleteFromAllTenants(pool, buildDeleteExpiredSql('call_logs', 'call_id'), getFirstId('call', calls))
@@ -102,9 +102,9 @@ export class LogStartTimes {
   ) {}
 
   static async open(pool: Pool, days: RetentionDays): Promise<LogStartTimes> {
-    const horizons = new LogStartTimes(pool, days)
-    await horizons.refresh()
-    return horizons
+    const startTimes = new LogStartTimes(pool, days)
+    await startTimes.refresh()
+    return startTimes
   }
 
   /** Start time of the call log, rounded down to a full hour so that counters match the rows. Null means unlimited retention. */
@@ -129,8 +129,8 @@ export class LogStartTimes {
   }
 }
 
-const getRetentionStart = (days: number | undefined, floor: (time: Date) => Date): Date | null =>
-  days === undefined ? null : floor(new Date(now() - days * 86_400_000))
+const getRetentionStart = (days: number | undefined, roundDown: (time: Date) => Date): Date | null =>
+  days === undefined ? null : roundDown(new Date(now() - days * 86_400_000))
 
 const getLaterTime = (a: Date | null, b: string | null): Date | null => {
   const other = b === null ? null : new Date(b)

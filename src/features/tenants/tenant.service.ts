@@ -115,8 +115,8 @@ export class TenantService {
     return { tenantId, files: await this.deletion.finishDeletion(tenantId) }
   }
 
-  async #updateTenant(actor: Actor, plan: (before: TenantRow) => Partial<TenantRow>): Promise<Tenant> {
-    await this.#updateRow(actor, plan, (before, after) =>
+  async #updateTenant(actor: Actor, planChange: (before: TenantRow) => Partial<TenantRow>): Promise<Tenant> {
+    await this.#updateRow(actor, planChange, (before, after) =>
       createUpdateAuditRows(actor, toTenantEntity(after), toAuditFields(before), toAuditFields(after)),
     )
     return this.get(actor)
@@ -139,13 +139,13 @@ export class TenantService {
 
   #updateRow(
     { tenantId }: Actor,
-    plan: (before: TenantRow) => Partial<TenantRow>,
+    planChange: (before: TenantRow) => Partial<TenantRow>,
     getAudit: (before: TenantRow, after: TenantRow) => AuditRow[],
   ): Promise<void> {
     return changeIdentity(this.parts, { tenantId, kind: 'tenant', id: tenantId }, async (tx) => {
       const before = await tx.tenant.findUnique({ where: { tenantId } })
       if (!before) throw notFound('tenant', tenantId)
-      const after = await tx.tenant.update({ where: { tenantId }, data: { ...plan(before), updatedAt: new Date() } })
+      const after = await tx.tenant.update({ where: { tenantId }, data: { ...planChange(before), updatedAt: new Date() } })
       return { result: undefined, audit: getAudit(before, after) }
     })
   }

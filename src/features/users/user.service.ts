@@ -132,10 +132,10 @@ export class UserService {
     })
   }
 
-  async #updateUser(actor: Actor, userId: string, plan: (before: UserRow) => UserChange): Promise<User> {
+  async #updateUser(actor: Actor, userId: string, planChange: (before: UserRow) => UserChange): Promise<User> {
     const { tenantId } = actor
     return changeIdentity(this.parts, { tenantId, kind: 'user', id: userId }, async (tx) => {
-      const { data, getAudit } = plan(await findUser(tx, tenantId, userId))
+      const { data, getAudit } = planChange(await findUser(tx, tenantId, userId))
       const after = await tx.user.update({ where: { userId }, data: { ...data, updatedAt: new Date() } })
       return { result: toUser(after), audit: await getAudit(after, tx) }
     })

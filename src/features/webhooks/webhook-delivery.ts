@@ -68,12 +68,12 @@ class DeliveryRun {
 
   async deliver(): Promise<void> {
     for (;;) {
-      const { events, through, atEnd } = await readEvents(this.parts.journal, this.webhook, this.#sequence)
+      const { events, lastReadSequence, atEnd } = await readEvents(this.parts.journal, this.webhook, this.#sequence)
       for (const event of events) {
         if (this.#isTimeUp()) return void (await this.#writeDeliveries())
         if (!(await this.#deliverEvent(event))) return
       }
-      this.#sequence = through
+      this.#sequence = lastReadSequence
       const isOver = atEnd || this.#isTimeUp()
       if ((isOver || this.#isWriteDue()) && !(await this.#writeDeliveries())) return
       if (isOver) return
@@ -167,13 +167,14 @@ export interface OutgoingEvent {
 const eventsAtOnce = 20
 
 /**
- * Returns the next events for a webhook. `through` is the position of the last event that was read, even if it was filtered out.
+ * Returns the next events for a webhook. `lastReadSequence` is the position of the last event that was read, even if it was
+ * filtered out.
  */
 async function readEvents(
   journal: JournalService,
   { tenantId, webhookId, types, contexts }: LeasedWebhook,
   after: number,
-): Promise<{ events: OutgoingEvent[]; through: number; atEnd: boolean }> {
+): Promise<{ events: OutgoingEvent[]; lastReadSequence: number; atEnd: boolean }> {
   const page = await journal.readPage({
     tenantId,
     after,
@@ -182,7 +183,7 @@ async function readEvents(
     limit: eventsAtOnce,
   })
   const events = page.events.map(({ entry }) => toOutgoingEvent(entry)).filter((event) => !isWebhookCreation(event, webhookId))
-  return { events, through: page.through, atEnd: page.through >= page.lastSequence }
+  return { events, lastReadSequence: page.through, atEnd: page.through >= page.lastSequence }
 }
 
 /** Converts a journal entry to a delivery body as specified by Standard Webhooks. */

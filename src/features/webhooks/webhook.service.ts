@@ -168,12 +168,12 @@ export class WebhookService {
   async #updateWebhook(
     actor: Actor,
     webhookId: string,
-    plan: (before: WebhookRow, tx: Transaction) => WebhookChange | Promise<WebhookChange>,
+    planChange: (before: WebhookRow, tx: Transaction) => WebhookChange | Promise<WebhookChange>,
   ): Promise<Webhook> {
     const { tenantId } = actor
     const webhook = await this.parts.ledger.changeTenant(tenantId, async (tx: Transaction) => {
       const before = await findWebhook(tx, tenantId, webhookId)
-      const { data, position, audit } = await plan(before, tx)
+      const { data, position, audit } = await planChange(before, tx)
       const where = { tenantId_webhookId: { tenantId, webhookId } }
       const after = await tx.webhook.update({ where, data: { ...data, updatedAt: new Date(now()) } as object })
       const moved = await tx.webhookPosition.update({

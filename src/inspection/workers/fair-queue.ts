@@ -85,15 +85,15 @@ export class FairQueue<T extends QueueItem> {
     return all
   }
 
-  #chooseTaskToDisplace(newcomer: T): T {
-    if (newcomer.owner === background) return newcomer
+  #chooseTaskToDisplace(newTask: T): T {
+    if (newTask.owner === background) return newTask
     const counts = new Map<T['owner'], number>()
     const droppable = this.#waiting.filter((each) => !this.#retried.has(each))
     const last = droppable.findLast(({ owner }) => owner === background)
     if (last) return last
     for (const { owner } of droppable) counts.set(owner, (counts.get(owner) ?? 0) + 1)
     const longest = Math.max(0, ...counts.values())
-    if ((counts.get(newcomer.owner) ?? 0) + 1 >= longest) return newcomer
+    if ((counts.get(newTask.owner) ?? 0) + 1 >= longest) return newTask
     return droppable.findLast(({ owner }) => counts.get(owner) === longest)!
   }
 

@@ -77,7 +77,8 @@ export function createDatabase(
     onConnectionError: onConnectionLost,
   })
   const prisma = new PrismaClient({ adapter })
-  const openReplicaPool = (verify: unknown) => addErrorListeners(new pg.Pool(createReplicaConfig(readUrl!, reading, verify)))
+  const openReplicaPool = (verifyConnection: unknown) =>
+    addErrorListeners(new pg.Pool(createReplicaConfig(readUrl!, reading, verifyConnection)))
   const replica = readUrl === undefined ? undefined : new ReadReplica({ primary: pool, pool: openReplicaPool, logger })
   const reads = replica ? { query: limitQueriesPerTenant(replica.query as Query, poolSize) as Queries['query'] } : pool
   const openDedicatedClient = (applicationName: string) => openDedicatedConnection(directUrl, applicationName)
@@ -121,8 +122,11 @@ function createPoolConfig(url: string, name: string, { limits, max, behindPooler
 }
 
 // Add `verify` with `Object.assign`, because pg's types do not declare it. pg-pool calls it for each new connection.
-const createReplicaConfig = (url: string, options: PoolOptions, verify: unknown): pg.PoolConfig =>
-  Object.assign(createPoolConfig(url, 'assay reads', options), { connectionTimeoutMillis: replicaConnectMs, verify })
+const createReplicaConfig = (url: string, options: PoolOptions, verifyConnection: unknown): pg.PoolConfig =>
+  Object.assign(createPoolConfig(url, 'assay reads', options), {
+    connectionTimeoutMillis: replicaConnectMs,
+    verify: verifyConnection,
+  })
 
 async function connectToReplica(replica: ReadReplica, url: string, name: string): Promise<pg.Client | undefined> {
   const client = await openDedicatedConnection(url, name, replicaConnectMs)

@@ -122,15 +122,15 @@ export const quotaExceeded = (message: string, details: Record<string, unknown>)
 export const rateLimited = (message: string, retryAfter: number, details: Record<string, unknown> = {}) =>
   new AssayError('rate_limited', message, { retryAfter, details: { retry_after: retryAfter, ...details } })
 
-const unavailable =
+const createUnavailableErrorFactory =
   (code: 'scanner_unavailable' | 'storage_unavailable' | 'database_unavailable' | 'overloaded') =>
   (message: string, cause?: unknown, retryAfter = code === 'overloaded' ? 1 : 5) =>
     new AssayError(code, message, { retryAfter, cause })
 
-export const scannerUnavailable = unavailable('scanner_unavailable')
-export const storageUnavailable = unavailable('storage_unavailable')
-export const databaseUnavailable = unavailable('database_unavailable')
-export const overloaded = unavailable('overloaded')
+export const scannerUnavailable = createUnavailableErrorFactory('scanner_unavailable')
+export const storageUnavailable = createUnavailableErrorFactory('storage_unavailable')
+export const databaseUnavailable = createUnavailableErrorFactory('database_unavailable')
+export const overloaded = createUnavailableErrorFactory('overloaded')
 
 /**
  * Creates the only 503 error that can be returned even though the change was stored. All other 503 errors mean that nothing was

@@ -114,9 +114,9 @@ export const tenantCommands: Record<string, Command> = {
   },
 }
 
-function parseSequenceNumber(after: string): number {
-  if (!/^\d{1,15}$/.test(after)) throw new UsageError(`--after is '${after}'. It must be a sequence number of at least 0.`)
-  return Number(after)
+function parseSequenceNumber(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new UsageError(`--after is '${text}'. It must be a sequence number of at least 0.`)
+  return Number(text)
 }
 
 const formatEventSubject = (data: Record<string, unknown>): string => {

@@ -13,23 +13,26 @@ export function checkMemberName(name: string): void {
 
 /** Links in one archive. They are checked together at the end, because a link's path may contain another link. */
 export class ArchiveLinks {
-  private readonly links: { name: string; target: string; symbolic: boolean }[] = []
+  private readonly links: { name: string; target: string; isSymbolic: boolean }[] = []
 
-  addLink(name: string, target: string, symbolic: boolean): void {
-    this.links.push({ name, target, symbolic })
+  addLink(name: string, target: string, isSymbolic: boolean): void {
+    this.links.push({ name, target, isSymbolic })
   }
 
   checkLinks(): void {
-    const symbolic = new Set(this.links.filter((link) => link.symbolic).map((link) => toPathSegments(link.name).join('/')))
+    const symbolic = new Set(this.links.filter((link) => link.isSymbolic).map((link) => toPathSegments(link.name).join('/')))
     for (const link of this.links) this.checkLink(link, symbolic)
   }
 
-  private checkLink({ name, target, symbolic }: { name: string; target: string; symbolic: boolean }, links: Set<string>): void {
+  private checkLink(
+    { name, target, isSymbolic }: { name: string; target: string; isSymbolic: boolean },
+    links: Set<string>,
+  ): void {
     const path = target.replaceAll('\\', '/')
     const createLinkError = () =>
       createMaliciousError('archive_link', `the link ${quoteName(name)} points outside the archive, to ${quoteName(target)}`)
     if (path.startsWith('/') || /^[A-Za-z]:/.test(path) || path.includes('\0')) throw createLinkError()
-    const at = symbolic ? toPathSegments(name).slice(0, -1) : []
+    const at = isSymbolic ? toPathSegments(name).slice(0, -1) : []
     for (const segment of toPathSegments(path)) {
       if (segment !== '..') at.push(segment)
       // The parent of a symbolic link depends on the link's target, so the path is unknown.

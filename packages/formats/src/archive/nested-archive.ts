@@ -29,10 +29,11 @@ export async function readNestedArchive(stream: ByteStream, name: string, level:
   })
 }
 
-async function checkNestedZip(source: RandomAccessSource, name: string, inner: ArchiveLevel): Promise<void> {
-  const facts = await checkZip(source, inner)
-  for (const what of findActiveParts(facts.names)) inner.budget.activeContent.add(`${what} in ${quoteName(name)}`)
-  if (facts.otherMethods.size > 0) inner.addNote(`the member ${quoteName(name)} is a zip with members that were not unpacked`)
+async function checkNestedZip(source: RandomAccessSource, name: string, nestedLevel: ArchiveLevel): Promise<void> {
+  const facts = await checkZip(source, nestedLevel)
+  for (const what of findActiveParts(facts.names)) nestedLevel.budget.activeContent.add(`${what} in ${quoteName(name)}`)
+  if (facts.otherMethods.size > 0)
+    nestedLevel.addNote(`the member ${quoteName(name)} is a zip with members that were not unpacked`)
 }
 
 /** Searches a document or web page for active content within the archive's search limit. */
@@ -49,13 +50,13 @@ async function searchForActiveContent(stream: ByteStream, name: string, level: A
 }
 
 /** Checks a nested gzip file. A compressed tar counts as one level of nesting, not two. */
-async function checkNestedGzip(stream: ByteStream, name: string, inner: ArchiveLevel): Promise<void> {
+async function checkNestedGzip(stream: ByteStream, name: string, nestedLevel: ArchiveLevel): Promise<void> {
   const content = new IteratorStream(
-    yieldCountedChunks(inflateChunks('gzip', stream.readChunks(Number.POSITIVE_INFINITY)), inner),
+    yieldCountedChunks(inflateChunks('gzip', stream.readChunks(Number.POSITIVE_INFINITY)), nestedLevel),
   )
   try {
-    if (looksLikeTar(await content.peek(tarBlock))) await checkTar(content, inner)
-    else await inner.checkNestedArchive(content, name)
+    if (looksLikeTar(await content.peek(tarBlock))) await checkTar(content, nestedLevel)
+    else await nestedLevel.checkNestedArchive(content, name)
     await content.skip(Number.POSITIVE_INFINITY)
   } catch (error) {
     const problem = getInflateErrorMessage(error)

@@ -14,7 +14,7 @@ export async function findTileProblem(
   source: RandomAccessSource,
   limits: ReaderLimits,
   list: HeifItems | string,
-  changes: BytePatch[],
+  patches: BytePatch[],
 ): Promise<string | undefined> {
   if (typeof list === 'string') return undefined
   const { primary, primaryBox, items } = list
@@ -29,7 +29,7 @@ export async function findTileProblem(
     if (tile.type !== 'av01') continue
     if (++decoded > maxDecodedTiles) return undefined
     const shown = [
-      ...changes,
+      ...patches,
       { at: primaryBox.start + 4, bytes: encodeNumber(id, wide ? 4 : 2) },
       createVisibilityPatch(source, tile),
     ]

@@ -77,10 +77,10 @@ function getBrandPatches(source: RandomAccessSource): BytePatch[] {
 async function tryToDecodeImage(
   source: RandomAccessSource,
   limits: ReaderLimits,
-  changes: BytePatch[],
+  patches: BytePatch[],
 ): Promise<string | FormatVerdict | undefined> {
   const options = { failOn: 'error' } as const
-  const decoding = await decodeImageWithinLimits(source, limits, changes.length > 0 ? { ...options, changes } : options)
+  const decoding = await decodeImageWithinLimits(source, limits, patches.length > 0 ? { ...options, changes: patches } : options)
   if (decoding.outcome === 'decoded') return undefined
   if (decoding.outcome === 'too_large') return 'too large to decode'
   if (unsupported.test(decoding.message) && !damage.test(decoding.message)) return decoding.message

@@ -33,9 +33,9 @@ export async function decodeImage(image: Buffer | string, task: DecodeTask): Pro
   }
 }
 
-async function applyPatches(image: Buffer | string, changes: BytePatch[]): Promise<Buffer> {
+async function applyPatches(image: Buffer | string, patches: BytePatch[]): Promise<Buffer> {
   const copy = typeof image === 'string' ? await readFile(image) : Buffer.from(image)
-  for (const { at, bytes } of changes) copy.set(bytes, at)
+  for (const { at, bytes } of patches) copy.set(bytes, at)
   return copy
 }
 

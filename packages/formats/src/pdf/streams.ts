@@ -32,7 +32,7 @@ export function* findStreams(source: RandomAccessSource, step: () => void): Gene
   }
 }
 
-function readStream(source: RandomAccessSource, keywordOffset: number, ends: StreamEndFinder): PdfStream | undefined {
+function readStream(source: RandomAccessSource, keywordOffset: number, endFinder: StreamEndFinder): PdfStream | undefined {
   const [first, second] = source.read(keywordOffset + keyword.length, 2)
   if (first !== 0x0a && first !== 0x0d) return undefined
   const start = keywordOffset + keyword.length + (first === 0x0d && second === 0x0a ? 2 : 1)
@@ -48,7 +48,7 @@ function readStream(source: RandomAccessSource, keywordOffset: number, ends: Str
     dictionary,
     filters: parseFilters(dictionary),
     start,
-    end: ends.findEnd(start, dictionary),
+    end: endFinder.findEnd(start, dictionary),
   }
 }
 

@@ -172,8 +172,8 @@ export class JsonScanner {
     }
   }
 
-  #throwError(problem: string, tooDeep = false): never {
+  #throwError(problem: string, isTooDeep = false): never {
     const isEnd = this.#peekByte() < 0 && (this.values > 0 || problem !== 'the JSON value is missing')
-    throw new JsonSyntaxError(isEnd ? 'the JSON ends unexpectedly' : problem, this.#start + this.#at, tooDeep)
+    throw new JsonSyntaxError(isEnd ? 'the JSON ends unexpectedly' : problem, this.#start + this.#at, isTooDeep)
   }
 }

@@ -255,12 +255,17 @@ const isCommonContainer = (container: Container, head: Buffer): boolean =>
 const firstBytes: Partial<Record<Container, string>> = { zip: 'PK\x03\x04', pdf: '%PDF-' }
 
 /** Visits the members of a tar and passes the tar's own bytes to `view`, up to the end of the stream. */
-async function openLargeTar(window: Buffer, view: StreamWindow, rest: AsyncIterable<Buffer>, members: Members): Promise<void> {
+async function openLargeTar(
+  window: Buffer,
+  streamWindow: StreamWindow,
+  rest: AsyncIterable<Buffer>,
+  members: Members,
+): Promise<void> {
   const passing = (async function* () {
     // Copies the window, because its content changes while the members are read.
     yield Buffer.from(window)
     for await (const chunk of rest) {
-      view.pushChunk(chunk)
+      streamWindow.pushChunk(chunk)
       yield chunk
     }
   })()

@@ -71,18 +71,18 @@ export class Daemons {
         signal.removeEventListener('abort', onAbort)
         this.#waiters.delete(waiter)
       }
-      const fail = (reason: unknown) => {
+      const rejectWait = (reason: unknown) => {
         leaveQueue()
         reject(reason)
       }
-      const take = (daemon: Daemon) => {
+      const resolveWait = (daemon: Daemon) => {
         leaveQueue()
         resolve(daemon)
       }
-      const waiter = { ...request, take }
-      const onAbort = () => fail(signal.reason)
+      const waiter = { ...request, take: resolveWait }
+      const onAbort = () => rejectWait(signal.reason)
       const timeout = overloaded(`No clamd connection became available within ${this.waiting.ms} ms. Retry later.`)
-      const timer = setTimeout(() => fail(timeout), this.waiting.ms)
+      const timer = setTimeout(() => rejectWait(timeout), this.waiting.ms)
       signal.addEventListener('abort', onAbort, { once: true })
       this.#waiters.add(waiter)
     })

@@ -48,9 +48,9 @@ export class LocalStorage implements BlobStorage {
   private constructor(
     readonly root: string,
     readonly urls: DownloadUrls,
-    disk: { unlink: typeof unlink },
+    fileSystem: { unlink: typeof unlink },
   ) {
-    this.#unlink = disk.unlink
+    this.#unlink = fileSystem.unlink
     this.#reserve = new DiskReserve({ file: join(root, reserveFile), maxBytes: megabyte })
     this.description = `directory ${root}`
     this.#directories = new DurableDirectories(root)
@@ -58,8 +58,8 @@ export class LocalStorage implements BlobStorage {
   }
 
   /** Creates the directory if it is missing, and removes temporary files that killed processes left behind. */
-  static async open(root: string, urls: DownloadUrls, disk = { unlink }): Promise<LocalStorage> {
-    const store = new LocalStorage(root, urls, disk)
+  static async open(root: string, urls: DownloadUrls, fileSystem = { unlink }): Promise<LocalStorage> {
+    const store = new LocalStorage(root, urls, fileSystem)
     await store.#reserve.adjust()
     await withStorageErrors(`use '${root}' as its directory`, async () => {
       await mkdir(store.#temporary, { recursive: true, mode: 0o700 })

@@ -185,12 +185,12 @@ function isCentralHeader(source: RandomAccessSource, position: number): boolean 
   return signature.length === 4 && signature.readUInt32LE(0) === centralSignature
 }
 
-function readEntries(bytes: Buffer, prefix: number, limits: ReaderLimits, partial: boolean): ZipEntry[] {
+function readEntries(bytes: Buffer, prefix: number, limits: ReaderLimits, allowPartial: boolean): ZipEntry[] {
   const entries: ZipEntry[] = []
   let at = 0
   while (at + centralSize <= bytes.length && bytes.readUInt32LE(at) === centralSignature) {
     if (entries.length >= limits.maxEntries) {
-      if (partial) break
+      if (allowPartial) break
       throw createTooManyMembersError(entries.length + 1, limits)
     }
     if ((entries.length & 1023) === 0) checkDeadline(limits)

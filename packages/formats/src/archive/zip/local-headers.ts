@@ -41,12 +41,12 @@ export function describesSameContent(local: LocalMember, entry: ZipEntry): boole
 }
 
 /**
- * Finds up to `maxCount` local headers that are not in `known`. `known` maps the offset of each header to the end of its data, or
- * to undefined if the header does not state the size. The search skips the known data.
+ * Finds up to `maxCount` local headers that are not in `knownHeaders`, which maps the offset of each header to the end of its
+ * data, or to undefined if the header does not state the size. The search skips the known data.
  */
 export function findUnknownHeaders(
   source: RandomAccessSource,
-  known: ReadonlyMap<number, number | undefined>,
+  knownHeaders: ReadonlyMap<number, number | undefined>,
   { maxCount, step }: { maxCount: number; step: () => void },
 ): number[] {
   const offsets: number[] = []
@@ -57,8 +57,8 @@ export function findUnknownHeaders(
     let next = Math.max(at + 1, end - signature.length + 1)
     for (let found = bytes.indexOf(signature); found >= 0 && offsets.length < maxCount; ) {
       const offset = at + found
-      if (!known.has(offset)) offsets.push(offset)
-      const from = Math.max(offset + signature.length, known.get(offset) ?? 0)
+      if (!knownHeaders.has(offset)) offsets.push(offset)
+      const from = Math.max(offset + signature.length, knownHeaders.get(offset) ?? 0)
       if (from >= end) next = Math.max(next, from)
       found = from >= end ? -1 : bytes.indexOf(signature, from - at)
     }
