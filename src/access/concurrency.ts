@@ -107,7 +107,7 @@ export class LiveStreams {
    * Reserves a slot for a stream. Checks the credential every second, and aborts the returned signal when the credential becomes
    * invalid. Throws 429 at the tenant's limit and 503 at the total limit.
    */
-  open(tenantId: string, isCredentialValid: () => Promise<boolean>): { signal: AbortSignal; leave: () => void } {
+  open(tenantId: string, isCredentialValid: () => Promise<boolean>): { signal: AbortSignal; release: () => void } {
     if (this.#isEnding) throw overloaded('The server is shutting down. Reconnect to continue the stream.')
     const free = this.#slots.acquire(tenantId)
     const abort = new AbortController()
@@ -125,7 +125,7 @@ export class LiveStreams {
       else if (!abort.signal.aborted) timer.refresh()
     }
     const timer = setTimeout(checkCredential, checkIntervalMs).unref()
-    return { signal: abort.signal, leave: close }
+    return { signal: abort.signal, release: close }
   }
 
   endAll(): void {

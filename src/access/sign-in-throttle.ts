@@ -48,7 +48,7 @@ export class SignInThrottle {
    * `recordSuccess`, which reverts the count.
    */
   async delayAttempt({ email, ip, isFamiliar, signal }: SignInAttempt): Promise<{ recordSuccess(): Promise<void> }> {
-    const account = hashAccount(email)
+    const account = hashEmail(email)
     const address = toAddressGroup(ip)
     const keys = { pair: `${account}:${address}`, account, address }
     const addPoints = (points: number) =>
@@ -63,15 +63,15 @@ export class SignInThrottle {
   }
 
   // Rejects the attempt if too many attempts are waiting, because each waiting attempt occupies a connection.
-  async #waitWithinLimits(ms: number, keys: Record<keyof typeof maxWaiting, string>, signal?: AbortSignal): Promise<void> {
+  async #waitWithinLimits(delayMs: number, keys: Record<keyof typeof maxWaiting, string>, signal?: AbortSignal): Promise<void> {
     const kinds = Object.keys(keys) as (keyof typeof maxWaiting)[]
     const toQueueKey = (kind: keyof typeof maxWaiting) => `${kind}:${keys[kind]}`
     if (kinds.some((kind) => this.#waiting.getCount(toQueueKey(kind)) >= maxWaiting[kind])) {
-      const seconds = Math.ceil(ms / 1000)
+      const seconds = Math.ceil(delayMs / 1000)
       throw rateLimited(`Too many sign-in attempts. Retry in ${seconds} s.`, seconds)
     }
     const { pause = sleepWithSignal } = this.options
-    await pause(ms, signal).finally(this.#waiting.acquire(...kinds.map(toQueueKey)))
+    await pause(delayMs, signal).finally(this.#waiting.acquire(...kinds.map(toQueueKey)))
   }
 }
 
@@ -81,4 +81,4 @@ const getDelay = (failures: number, freeFailures: number) =>
 const sleepWithSignal = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, signal ? { signal } : {})
 
 // Hash the email address, because the counter table must contain no personal data.
-const hashAccount = (email: string) => createHash('sha256').update(normalizeEmail(email.trim())).digest('base64url').slice(0, 22)
+const hashEmail = (email: string) => createHash('sha256').update(normalizeEmail(email.trim())).digest('base64url').slice(0, 22)

@@ -19,14 +19,14 @@ export async function synchronizeClock(database: Queries): Promise<{ aheadMs: nu
   const requestedAt = performance.now()
   const { rows } = await database.query<{ ms: string }>('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS ms', [])
   const uncertainMs = (performance.now() - requestedAt) / 2
-  const ms = Number(rows[0]!.ms)
-  setClock(ms, requestedAt + uncertainMs)
-  return { aheadMs: Date.now() - uncertainMs - ms, uncertainMs }
+  const timeMs = Number(rows[0]!.ms)
+  setClock(timeMs, requestedAt + uncertainMs)
+  return { aheadMs: Date.now() - uncertainMs - timeMs, uncertainMs }
 }
 
-/** Sets the clock to `ms`, the time at which `performance.now()` returned `monotonicMs`. */
-export function setClock(ms: number, monotonicMs = performance.now()): void {
-  offset = ms - monotonicMs
+/** Sets the clock to `timeMs`, the time at which `performance.now()` returned `monotonicMs`. */
+export function setClock(timeMs: number, monotonicMs = performance.now()): void {
+  offset = timeMs - monotonicMs
 }
 
 const syncIntervalMs = 30_000

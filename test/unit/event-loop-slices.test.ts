@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { execute, parse } from 'graphql'
 import { hasTooManyValues, maxJsonValues } from '../../src/api/bodies/json.js'
-import { createList, stringifyInSlices } from '../../src/api/bodies/json-responses.js'
+import { mapToList, stringifyInSlices } from '../../src/api/bodies/json-responses.js'
 import { screenDocument } from '../../src/api/graphql/document-limits.js'
 
 async function countTurns<T>(work: () => Promise<T>): Promise<{ result: T; turns: number }> {
@@ -46,7 +46,7 @@ describe('resolution of long GraphQL lists', () => {
     const schema = buildSchema('type Query { points: [Point!]! } type Point { at: Int! }')
     const rootValue = {
       get points() {
-        return createList(ascending, (at) => ({ at }))
+        return mapToList(ascending, (at) => ({ at }))
       },
     }
     const { result, turns } = await countTurns(async () => execute({ schema, document: parse(text), rootValue }))

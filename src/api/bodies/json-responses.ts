@@ -96,10 +96,10 @@ export class LongList<From, To> {
 }
 
 /** Creates a list of items. If the list is long, items are created on demand. */
-export function createList<From, To>(items: readonly From[], create: (item: From) => To): To[] {
-  if (items.length <= maxShortItems) return items.map(create)
+export function mapToList<From, To>(items: readonly From[], createItem: (item: From) => To): To[] {
+  if (items.length <= maxShortItems) return items.map(createItem)
   // The cast is necessary because type-graphql classes declare arrays. At run time, graphql-js accepts any iterable.
-  return new LongList(items, create) as unknown as To[]
+  return new LongList(items, createItem) as unknown as To[]
 }
 
 /**

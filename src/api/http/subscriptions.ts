@@ -183,7 +183,7 @@ async function connect(
     requireAccess(actor, dependencies.endpoint)
     if (ended.signal.aborted) return false
     const stream = dependencies.streams.open(actor.tenantId, () => dependencies.isCredentialValid(rawHeaders, origin))
-    ended.signal.addEventListener('abort', stream.leave)
+    ended.signal.addEventListener('abort', stream.release)
     stream.signal.addEventListener('abort', () => closeSocket(socket, closeCodes.forbidden, 'The credential is no longer valid.'))
     extra.call = call
     return true

@@ -74,15 +74,15 @@ export class ApiKeyService {
   }
 
   enable(actor: Actor, apiKeyId: string): Promise<ApiKey> {
-    return this.#setStatus(actor, apiKeyId, { to: 'active', from: ['disabled'], action: 'enabled' })
+    return this.#setStatus(actor, apiKeyId, { newStatus: 'active', allowedStatuses: ['disabled'], action: 'enabled' })
   }
 
   disable(actor: Actor, apiKeyId: string): Promise<ApiKey> {
-    return this.#setStatus(actor, apiKeyId, { to: 'disabled', from: ['active'], action: 'disabled' })
+    return this.#setStatus(actor, apiKeyId, { newStatus: 'disabled', allowedStatuses: ['active'], action: 'disabled' })
   }
 
   revoke(actor: Actor, apiKeyId: string): Promise<ApiKey> {
-    return this.#setStatus(actor, apiKeyId, { to: 'revoked', from: ['active', 'disabled'], action: 'revoked' })
+    return this.#setStatus(actor, apiKeyId, { newStatus: 'revoked', allowedStatuses: ['active', 'disabled'], action: 'revoked' })
   }
 
   /** Replaces the secret of an API key. The previous secret remains valid for `graceSeconds`. */
@@ -109,15 +109,19 @@ export class ApiKeyService {
   async #setStatus(
     actor: Actor,
     apiKeyId: string,
-    { to, from, action }: { to: Row['status']; from: Row['status'][]; action: AuditRow['action'] },
+    {
+      newStatus,
+      allowedStatuses,
+      action,
+    }: { newStatus: Row['status']; allowedStatuses: Row['status'][]; action: AuditRow['action'] },
   ): Promise<ApiKey> {
     const row = await this.#updateApiKey(actor, apiKeyId, (before) => {
-      if (!from.includes(before.status))
+      if (!allowedStatuses.includes(before.status))
         throw conflict(
-          `API key '${apiKeyId}' is ${before.status}. Only API keys that are ${from.join(' or ')} can be ${action}.`,
+          `API key '${apiKeyId}' is ${before.status}. Only API keys that are ${allowedStatuses.join(' or ')} can be ${action}.`,
           toErrorDetails(before),
         )
-      return { data: { status: to }, action, details: { previous_status: before.status, new_status: to } }
+      return { data: { status: newStatus }, action, details: { previous_status: before.status, new_status: newStatus } }
     })
     return this.#toApiKey(row)
   }

@@ -25,7 +25,7 @@ export class CallLogService extends LogReader<CallLog, CallLogFilter> {
 
   async getRecentByKeys(tenantId: string, apiKeyIds: readonly string[], count: number): Promise<Map<string, CallLog[]>> {
     const byKey = new Map<string, CallLog[]>(apiKeyIds.map((id) => [id, []]))
-    const day = await findFirstRecentDay(this.parts.db.reads, { tenantId, apiKeyIds, count })
+    const day = await findEarliestNeededDay(this.parts.db.reads, { tenantId, apiKeyIds, count })
     if (!day) return byKey
     const horizon = this.parts.horizon()
     const conditions = ['tenant_id = $1', 'api_key_id = k.id', 'call_id >= $4']
@@ -133,7 +133,7 @@ async function* countCallsPerPeriod(calls: CallQuery, window: Window): AsyncGene
  * Returns a day such that the log from this day on contains the latest `count` calls of each API key. Returns null if there are
  * no calls.
  */
-async function findFirstRecentDay(
+async function findEarliestNeededDay(
   database: Queries,
   { tenantId, apiKeyIds, count }: { tenantId: string; apiKeyIds: readonly string[]; count: number },
 ): Promise<Date | null> {

@@ -40,7 +40,7 @@ const renameKeys = (value: object, toName: (key: string) => string): Record<stri
   )
 
 /** Converts rules from their stored form, which has REST field names. */
-export const fromStoredRules = (stored: object) => renameKeys(stored, toCamelCase) as unknown as ContextRules
+export const parseStoredRules = (stored: object) => renameKeys(stored, toCamelCase) as unknown as ContextRules
 
 /** Converts a context to a database row for the current version of its rules. */
 export const toVersionRow = (actor: Actor, row: ContextRow) => ({

@@ -26,7 +26,7 @@ import {
 import { previewRules } from './context-preview.js'
 import {
   type ContextRow,
-  fromStoredRules,
+  parseStoredRules,
   requiresNewVersion,
   toContextAuditRow,
   toContextUpdateAuditRows,
@@ -232,7 +232,7 @@ export class FileContextService {
     const { contextVersion } = this.parts.db.prisma
     const found = await listRowsNewestFirst(contextVersion, { key: 'version', where: { tenantId, contextId }, position })
     return mapPage(found, ({ version, changedBy, changedAt, rules }) => {
-      return { id: `${contextId}:${version}`, version, changedBy, changedAt, rules: fromStoredRules(rules as object) }
+      return { id: `${contextId}:${version}`, version, changedBy, changedAt, rules: parseStoredRules(rules as object) }
     })
   }
 

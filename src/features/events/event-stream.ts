@@ -50,7 +50,7 @@ async function serveEventStream(
       const args = parseEventArguments(call, operation, request)
       return { args, stream: dependencies.streams.open(actor.tenantId, () => dependencies.isCredentialValid(request)) }
     })
-    response.once('close', stream.leave)
+    response.once('close', stream.release)
     response.set(call.responseHeaders).set({
       'Content-Type': 'text/event-stream; charset=utf-8',
       'Cache-Control': 'no-store',

@@ -76,8 +76,8 @@ export function buildOrderedFilesSql(
   const order = `ORDER BY f.file_id ${ascending ? 'ASC' : 'DESC'}`
   const toSqlNumber = (value: number) => (hasAttributeFilter(filter) ? value : `$${values.push(value)}::bigint`)
   const page = `${order} ${skip > 0 ? `OFFSET ${toSqlNumber(skip)}` : ''} LIMIT ${limit}`
-  const buildSelect = (context: string, end: string) =>
-    `SELECT ${columns} FROM files f WHERE ${context} ${conditions.join(' AND ')} ${end}`
+  const buildSelect = (contextCondition: string, suffix: string) =>
+    `SELECT ${columns} FROM files f WHERE ${contextCondition} ${conditions.join(' AND ')} ${suffix}`
   const { contextIds } = filter
   if (contextIds === null && !hasAttributeFilter(filter)) return buildSelect('', page)
   if (contextIds?.length === 1) return buildSelect(buildContextCondition(`$${values.push(contextIds[0])}`), page)

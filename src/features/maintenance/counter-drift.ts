@@ -173,8 +173,8 @@ export async function countCounterErrors(
 
 async function countTenantErrors(client: ClientBase, tenantId: string, horizons: Horizons): Promise<number> {
   let drift = 0
-  const countRows = async (differences: string, values: unknown[]) => {
-    const { rows } = await client.query<{ drift: number }>(`SELECT count(*)::int AS drift FROM (${differences}) d`, values)
+  const countRows = async (differencesSql: string, values: unknown[]) => {
+    const { rows } = await client.query<{ drift: number }>(`SELECT count(*)::int AS drift FROM (${differencesSql}) d`, values)
     drift += rows[0]!.drift
   }
   const countAllDifferences = async () => {

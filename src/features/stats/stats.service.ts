@@ -1,4 +1,4 @@
-import { createList } from '../../api/bodies/json-responses.js'
+import { mapToList } from '../../api/bodies/json-responses.js'
 import { callColumns, currentUsage, type UsageColumn, usageColumns } from '../../ledger/counters.js'
 import type { Actor } from '../../platform/actor.js'
 import { getCurrentTime, startOfDay, startOfHour } from '../../platform/clock.js'
@@ -260,6 +260,6 @@ export function getBucketStarts(period: ChartPeriod, days: number | null | undef
 const toChart = <Point>({ period }: ChartSettings, buckets: number[], toPoint: (bucket: number) => Point): Chart<Point> => ({
   period,
   get dataPoints() {
-    return createList(buckets, toPoint)
+    return mapToList(buckets, toPoint)
   },
 })

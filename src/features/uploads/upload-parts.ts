@@ -35,7 +35,7 @@ export async function appendBytes(
   const small = parts.slice(parts.findLastIndex(({ size }) => size >= largePartBytes) + 1)
   const sizes = small.map(({ size }) => size)
   const merged = small.slice(small.length - countPartsToMerge(sizes, content.size))
-  const storePartAt = (start: number, stored: Content) => storePart(dependencies, upload, { start, content: stored, token })
+  const storePartAt = (start: number, part: Content) => storePart(dependencies, upload, { start, content: part, token })
   if (merged.length === 0) await storePartAt(upload.offsetBytes, content)
   else {
     const size = merged.reduce((sum, part) => sum + part.size, content.size)

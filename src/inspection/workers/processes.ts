@@ -198,11 +198,11 @@ class WorkerProcess {
     this.#send({ cancel: true })
   }
 
-  /** Ends the process after `ms` milliseconds without a task. The timer does not keep the service running. */
-  endWhenIdle(ms: number): void {
+  /** Ends the process after `idleMs` milliseconds without a task. The timer does not keep the service running. */
+  endWhenIdle(idleMs: number): void {
     this.#child.unref()
     this.#child.channel?.unref()
-    this.#idle = setTimeout(() => void this.end('died'), ms).unref()
+    this.#idle = setTimeout(() => void this.end('died'), idleMs).unref()
   }
 
   async end(failure: WorkerFailure): Promise<void> {

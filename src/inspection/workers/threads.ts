@@ -73,7 +73,7 @@ export class Threads {
 
   /** Resolves when all threads have ended. Waits at most two seconds, because native code cannot be interrupted. */
   async close(): Promise<void> {
-    await Promise.race([this.#piscina.destroy(), waitForEndTimeout()])
+    await Promise.race([this.#piscina.destroy(), waitForTerminationTimeout()])
     await this.#waitForEndingThreads()
   }
 
@@ -116,11 +116,11 @@ export class Threads {
   }
 
   async #waitForEndingThreads(): Promise<void> {
-    await Promise.race([Promise.all(this.#ending.values()), waitForEndTimeout()])
+    await Promise.race([Promise.all(this.#ending.values()), waitForTerminationTimeout()])
   }
 }
 
-const waitForEndTimeout = () => setTimeout(endTimeoutMs, undefined, { ref: false })
+const waitForTerminationTimeout = () => setTimeout(endTimeoutMs, undefined, { ref: false })
 
 const toFailure = (error: Error & { code?: string }): WorkerFailure =>
   error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'out_of_memory' : 'died'

@@ -56,8 +56,8 @@ export class ReadReplica implements Queries {
     this.#tick = setInterval(() => void this.#checkReplica(), checkIntervalMs).unref()
   }
 
-  query: Queries['query'] = async (...arguments_: unknown[]) => {
-    const runQuery = (queries: { query(...arguments_: never[]): unknown }) => queries.query(...(arguments_ as never[])) as never
+  query: Queries['query'] = async (...args: unknown[]) => {
+    const runQuery = (queries: { query(...args: never[]): unknown }) => queries.query(...(args as never[])) as never
     const queryPrimary = () => {
       this.served.primary++
       return runQuery(this.#primary)

@@ -28,7 +28,7 @@ export async function recognizeType(source: RandomAccessSource, limits: ReaderLi
   if (family) return createBinaryRecognition(family)
   const sign = detectText(source)
   if (sign && !startsWithBinaryData(source)) {
-    const found = mayBeTextualFormat(source) ? await detectFileType(source) : undefined
+    const found = mayBeTextFormat(source) ? await detectFileType(source) : undefined
     return found && textualTypes.has(found.ext) && !isPlainText(found.ext, source)
       ? createBinaryRecognition(found.ext)
       : createTextRecognition(source, sign)
@@ -129,7 +129,7 @@ const typeAliases: Record<string, string> = {
 const textualTypes = new Set(['pdf', 'rtf', 'ps', 'eps'])
 // True if file-type can detect a textual format. For any other text, the 150 signature checks of file-type would be a waste of
 // time.
-const mayBeTextualFormat = (source: RandomAccessSource): boolean =>
+const mayBeTextFormat = (source: RandomAccessSource): boolean =>
   /^(\xef\xbb\xbf)?(%|\{\\rtf|\xc5\xd0\xd3\xc6|ID3|\xef\xbb\xbf)/.test(source.read(0, 8).toString('latin1'))
 const textOnlyTypes = new Set(['xml', 'vtt', 'vcf', 'ics', 'reg', 'pgp', 'stl', 'cpio'])
 // `%!` is not specific enough for PostScript, because any text may start with it.

@@ -82,13 +82,13 @@ async function addDecodedData(target: DecodeTarget, data: Buffer, filterNames: s
   await parts.addPart(data)
 }
 
-async function addInflatedData(target: DecodeTarget, data: Buffer, rest: string[]): Promise<void> {
+async function addInflatedData(target: DecodeTarget, data: Buffer, remainingFilters: string[]): Promise<void> {
   const small = data.length <= singleCallLimits.input ? inflateToBuffer('zlib', data, singleCallLimits.output) : undefined
-  if (small) return addDecodedData(target, small, rest)
-  if (rest.some((name) => name in filters || flateFilters.has(name))) {
+  if (small) return addDecodedData(target, small, remainingFilters)
+  if (remainingFilters.some((name) => name in filters || flateFilters.has(name))) {
     const bytes = inflateToBuffer('zlib', data, maxDecodedBytes)
     if (!bytes) throw new RangeError('the stream is damaged or exceeds the decoding limit')
-    return addDecodedData(target, bytes, rest)
+    return addDecodedData(target, bytes, remainingFilters)
   }
   try {
     await target.members.addStream(inflateChunks('zlib', [data]))

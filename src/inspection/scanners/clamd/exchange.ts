@@ -153,9 +153,9 @@ class Exchange implements ExchangeWriter {
    * Restarts the timeout. The socket's own timeout is not used, because it restarts whenever a part of the queued bytes is sent,
    * and can therefore take twice as long.
    */
-  #restartTimer(ms: number): void {
+  #restartTimer(timeoutMs: number): void {
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.#fail(this.#createTimeoutError(ms)), ms)
+    this.#timer = setTimeout(() => this.#fail(this.#createTimeoutError(timeoutMs)), timeoutMs)
   }
 
   #settle(notify: () => void): void {
@@ -176,9 +176,9 @@ class Exchange implements ExchangeWriter {
 
   readonly #aborted = () => this.#fail(this.signal?.reason)
 
-  #createTimeoutError(ms: number): ClamdFault {
+  #createTimeoutError(timeoutMs: number): ClamdFault {
     if (this.over) return new ClamdFault(`${this.address.label} did not close the connection after its response`)
-    return new ClamdFault(`${this.address.label} did not respond within ${ms} ms`, { isUnresponsive: true })
+    return new ClamdFault(`${this.address.label} did not respond within ${timeoutMs} ms`, { isUnresponsive: true })
   }
 
   #createConnectionError(): ClamdFault {

@@ -36,7 +36,7 @@ export function createLimitProbe(largest: number, total: number): Content {
     size: offset + directory.length,
     // The digest is empty, because hashing would cost more than the rest of the probe.
     sha256: '',
-    stream: () => Readable.from(joinIntoChunks(yieldZip(members, directory))),
+    stream: () => Readable.from(joinIntoChunks(generateZip(members, directory))),
   }
 }
 
@@ -51,7 +51,7 @@ function createInnerZip(size: number): Buffer {
   return Buffer.concat([zip, Buffer.alloc(comment, ' ')])
 }
 
-function* yieldZip(members: ProbeMember[], directory: Buffer): Iterable<Buffer> {
+function* generateZip(members: ProbeMember[], directory: Buffer): Iterable<Buffer> {
   for (const member of members) {
     yield createLocalHeader(member)
     yield* member.content

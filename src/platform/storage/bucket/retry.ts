@@ -71,9 +71,9 @@ export async function retry<T>(options: RetryOptions, attempt: (signal: AbortSig
   }
 }
 
-/** Aborts the attempt after `ms`. Does not wait for an attempt that ignores the signal, such as a token request. */
+/** Aborts the attempt after `timeoutMs`. Does not wait for an attempt that ignores the signal, such as a token request. */
 async function withTimeout<T>(
-  ms: number,
+  timeoutMs: number,
   work: { signal?: AbortSignal; attempt: (signal: AbortSignal) => Promise<T>; onTimeout?: () => void },
 ): Promise<T> {
   const controller = new AbortController()
@@ -81,11 +81,11 @@ async function withTimeout<T>(
   let timer: NodeJS.Timeout | undefined
   const timeout = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
-      const error = new TimeoutError(`no response within ${ms} ms`)
+      const error = new TimeoutError(`no response within ${timeoutMs} ms`)
       reject(error)
       controller.abort(error)
       work.onTimeout?.()
-    }, ms)
+    }, timeoutMs)
   })
   return Promise.race([work.attempt(signal), timeout]).finally(() => clearTimeout(timer))
 }
