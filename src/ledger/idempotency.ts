@@ -5,7 +5,7 @@ import type { Pool } from 'pg'
 import { type Actor, getCredentialId } from '../platform/actor.js'
 import { getLeaseEndSql, type Lease, renewLease, startLeaseRenewal } from '../platform/db/lease.js'
 import { processRowsByTenant } from '../platform/db/queries.js'
-import { badUserInput, conflict, createIdempotencyMismatchError, overloaded } from '../platform/errors/errors.js'
+import { conflict, createIdempotencyMismatchError, invalidField, overloaded } from '../platform/errors/errors.js'
 import type { IdempotentResponse } from './entry.js'
 import { StaleWriteError } from './rejections.js'
 
@@ -46,8 +46,7 @@ export class IdempotencyService {
     },
   ): Promise<T> {
     if (key === undefined) return handlers.perform(undefined)
-    if (!/^[\x21-\x7e]{1,255}$/.test(key))
-      throw badUserInput([{ field: 'Idempotency-Key', message: 'must be 1 to 255 visible ASCII characters' }])
+    if (!/^[\x21-\x7e]{1,255}$/.test(key)) throw invalidField('Idempotency-Key', 'must be 1 to 255 visible ASCII characters')
     const id = { tenantId: actor.tenantId, actorId: getCredentialId(actor), key }
     const hash = createHash('sha256')
       .update(`${operation}\n${toCanonicalJson(request)}`)

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { decodeTime, encodeTime, monotonicFactory } from 'ulid'
 import { now } from './clock.js'
-import { badUserInput } from './errors/errors.js'
+import { invalidField } from './errors/errors.js'
 
 export type IdPrefix =
   | 'key'
@@ -87,5 +87,4 @@ export function parseTimeCursor(cursor: string, sort: string, field = 'after'): 
   return moment
 }
 
-export const createInvalidCursorError = (field: string) =>
-  badUserInput([{ field, message: 'must be a cursor that this list returned' }])
+export const createInvalidCursorError = (field: string) => invalidField(field, 'must be a cursor that this list returned')

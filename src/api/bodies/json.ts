@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { JsonLimits } from '../../access/body-admission.js'
-import { badUserInput } from '../../platform/errors/errors.js'
+import { invalidField } from '../../platform/errors/errors.js'
 import { megabyte } from '../../platform/units.js'
 import { createUnsupportedError, rejectContentEncoding, watchBody } from './request-body.js'
 
@@ -37,7 +37,7 @@ export async function readJson(request: IncomingMessage, limits: JsonLimits): Pr
   return parsed as Record<string, unknown>
 }
 
-const createBodyError = (message: string) => badUserInput([{ field: 'body', message }])
+const createBodyError = (message: string) => invalidField('body', message)
 
 const createBodyTooLargeError = (maxBytes: number) =>
   createBodyError(`must be at most ${maxBytes >= megabyte ? `${maxBytes / megabyte} MiB` : `${maxBytes / 1024} KiB`}`)

@@ -14,7 +14,7 @@ import {
   visit,
 } from 'graphql'
 import { type CostRequest, computeCost, maxCost } from '../../access/request-cost.js'
-import { AssayError, badUserInput } from '../../platform/errors/errors.js'
+import { AssayError, invalidField } from '../../platform/errors/errors.js'
 
 const maxCharacters = 50_000
 export const maxTokens = 4_000
@@ -52,7 +52,7 @@ export function screenDocument(text: string): { document: DocumentNode | undefin
   }
 }
 
-const createDocumentError = (message: string) => badUserInput([{ field: 'query', message }])
+const createDocumentError = (message: string) => invalidField('query', message)
 
 function checkLimit(count: number, max: number, createMessage: (max: number) => string): void {
   if (count > max) throw createDocumentError(createMessage(max))

@@ -1,6 +1,6 @@
 import { connectionItems } from '../../access/request-cost.js'
 import type { Queries } from '../../platform/db/queries.js'
-import { badUserInput } from '../../platform/errors/errors.js'
+import { invalidField } from '../../platform/errors/errors.js'
 import { type IdPrefix, maxPages, parseIdCursor, parseTimeCursor } from '../../platform/ids.js'
 import { ArgsType, type ClassType, Field, Int, NullableField, OutputType } from './decorators.js'
 import { IntegerRange } from './rules.js'
@@ -79,8 +79,7 @@ export function toListRange<Position>(
   { first, after, last, before }: ConnectionArgs,
   parsePosition: (cursor: string, field: string) => Position,
 ): ListRange<Position> {
-  if (typeof first === 'number' && typeof last === 'number')
-    throw badUserInput([{ field: 'last', message: 'must not be combined with `first`' }])
+  if (typeof first === 'number' && typeof last === 'number') throw invalidField('last', 'must not be combined with `first`')
   return {
     limit: first ?? last ?? connectionItems,
     fromEnd: typeof last === 'number',

@@ -16,7 +16,7 @@ import type { Call } from '../../access/call.js'
 import type { Endpoint } from '../../access/endpoint.js'
 import { toPublicError } from '../../access/public-error.js'
 import { RequestCost } from '../../access/request-cost.js'
-import { badUserInput, type PublicError } from '../../platform/errors/errors.js'
+import { invalidField, type PublicError } from '../../platform/errors/errors.js'
 import { stringifyInSlices } from '../bodies/json-responses.js'
 import { computeCostWithinLimit, maxRootFields, maxTokens, screenDocument } from './document-limits.js'
 import { formatError, isInternalError } from './public-errors.js'
@@ -97,7 +97,7 @@ async function rejectExpensiveDocument(schema: GraphQLSchema, call: Call, body: 
   const { query, operationName } = (body ?? {}) as { query?: unknown; operationName?: unknown }
   // Limit the length of the operation name, because the error message for an unknown operation repeats the name.
   if (typeof operationName === 'string' && operationName.length > maxOperationNameLength)
-    throw badUserInput([{ field: 'operationName', message: `must be at most ${maxOperationNameLength} characters` }])
+    throw invalidField('operationName', `must be at most ${maxOperationNameLength} characters`)
   if (typeof query !== 'string') return
   const { document, error } = screenDocument(query)
   if (!error) return

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type AssayError, badUserInput } from '../../platform/errors/errors.js'
+import { type AssayError, invalidField } from '../../platform/errors/errors.js'
 import { IncomingFile, type Spooled } from '../../platform/spool/content.js'
 import type { Spool } from '../../platform/spool/spool.js'
 import { createImpreciseNumberMessage, findImpreciseNumber, hasTooManyValues, maxJsonValues } from '../bodies/json.js'
@@ -87,9 +87,7 @@ class UploadRequest {
     try {
       await this.#body.read()
       if (!this.#expected) throw createMalformedError("the fields 'operations' and 'map' are required")
-      this.#failMissingFiles(
-        badUserInput([{ field: 'file', message: 'is listed in the `map` field, but the request contains no such part' }]),
-      )
+      this.#failMissingFiles(invalidField('file', 'is listed in the `map` field, but the request contains no such part'))
     } catch (error) {
       this.#failMissingFiles(error)
       throw error
@@ -102,9 +100,7 @@ class UploadRequest {
 
   /** Releases files that no resolver read. Called after the response is sent or the client has disconnected. */
   async end(): Promise<void> {
-    this.#body.stop(
-      badUserInput([{ field: 'file', message: 'is missing, because the request ended before the file was received' }]),
-    )
+    this.#body.stop(invalidField('file', 'is missing, because the request ended before the file was received'))
     for (const received of await Promise.allSettled(this.#received))
       if (received.status === 'fulfilled') await received.value.dispose()
   }
@@ -157,7 +153,7 @@ function findFieldError(name: string, value: string, truncated: boolean): AssayE
   if (name === 'map' && value.length > maxMapBytes) return createMalformedError(`'map' is longer than ${maxMapBytes} bytes`)
   if (hasTooManyValues(Buffer.from(value))) return createMalformedError(`a field contains more than ${maxJsonValues} JSON values`)
   const inexact = name === 'operations' && findImpreciseNumber(value)
-  return inexact ? badUserInput([{ field: 'operations', message: createImpreciseNumberMessage(inexact) }]) : undefined
+  return inexact ? invalidField('operations', createImpreciseNumberMessage(inexact)) : undefined
 }
 
 function parseObject(name: string, text: string): Record<string, unknown> {
@@ -182,4 +178,4 @@ const getMember = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, name) ? value[name as never] : undefined
 
 const createMalformedError = (reason: string): AssayError =>
-  badUserInput([{ field: 'body', message: `must follow the GraphQL multipart request specification (${reason.slice(0, 200)})` }])
+  invalidField('body', `must follow the GraphQL multipart request specification (${reason.slice(0, 200)})`)

@@ -4,7 +4,7 @@ import express, { type Express, type NextFunction, type Request, type RequestHan
 import helmet from 'helmet'
 import type { Logger } from 'pino'
 import { toPublicError } from '../../access/public-error.js'
-import { AssayError, badUserInput, type FieldError, notFound, rejectMethod } from '../../platform/errors/errors.js'
+import { AssayError, badUserInput, type FieldError, invalidField, notFound, rejectMethod } from '../../platform/errors/errors.js'
 import { newId } from '../../platform/ids.js'
 import { type Span, type Tracing, withActiveSpan } from '../../platform/telemetry/tracing.js'
 import { sendError } from '../bodies/json-responses.js'
@@ -233,7 +233,7 @@ function sendFailure(
   const status = (error as { status?: number }).status
   const reported =
     !(error instanceof AssayError) && status !== undefined && status >= 400 && status < 500
-      ? badUserInput([{ field: 'request', message: `is malformed (${(error as Error).message})` }])
+      ? invalidField('request', `is malformed (${(error as Error).message})`)
       : toPublicError(error)
   if (reported.code === 'internal_server_error')
     logger.error({ req: request.callId, err: error }, 'A request failed with an unexpected error.')

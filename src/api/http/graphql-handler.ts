@@ -2,7 +2,7 @@ import type { Express, Request, RequestHandler, Response } from 'express'
 import type { Call } from '../../access/call.js'
 import { uploadEndpoint } from '../../access/endpoint.js'
 import { createErrorHeaders, toGraphqlError } from '../../access/public-error.js'
-import { badUserInput, httpStatus, methodNotAllowed, notFound, type PublicError } from '../../platform/errors/errors.js'
+import { httpStatus, invalidField, methodNotAllowed, notFound, type PublicError } from '../../platform/errors/errors.js'
 import type { Spool } from '../../platform/spool/spool.js'
 import { readJson } from '../bodies/json.js'
 import { sendContinue } from '../bodies/request-body.js'
@@ -60,12 +60,7 @@ export function createGraphqlHandler(dependencies: GraphqlHandlerDependencies): 
 
 function readRequest({ spool }: GraphqlHandlerDependencies, request: Request, response: Response, call: Call): Promise<unknown> {
   if (!request.headers['apollo-require-preflight'] && !request.headers['x-apollo-operation-name'])
-    throw badUserInput([
-      {
-        field: 'Apollo-Require-Preflight',
-        message: 'is required for multipart requests, to prevent cross-site request forgery',
-      },
-    ])
+    throw invalidField('Apollo-Require-Preflight', 'is required for multipart requests, to prevent cross-site request forgery')
   sendContinue(request, response)
   const { ceiling, idleMs } = call.admission.bodies
   return readUploadRequest(request, response, { spool, ceiling, idleMs })

@@ -17,7 +17,7 @@ import type { LiveStreams } from '../../access/concurrency.js'
 import type { Endpoint } from '../../access/endpoint.js'
 import { toPublicError } from '../../access/public-error.js'
 import { type Origin, sanitizeUserAgent } from '../../platform/actor.js'
-import { badUserInput, overloaded } from '../../platform/errors/errors.js'
+import { invalidField, overloaded } from '../../platform/errors/errors.js'
 import { newId } from '../../platform/ids.js'
 import { computeCostWithinLimit, maxTokens, screenDocument } from '../graphql/document-limits.js'
 import { formatError, isInternalError } from '../graphql/public-errors.js'
@@ -231,7 +231,7 @@ async function subscribe(
     if (errors.length > 0) return errors.map(toValidationError)
     const operation = getOperationAST(document, operationName)
     if (operation?.operation !== 'subscription')
-      throw badUserInput([{ field: 'query', message: 'must be a subscription. Send queries and mutations over HTTP' }])
+      throw invalidField('query', 'must be a subscription. Send queries and mutations over HTTP')
     rejectInvalidVariables(schema, operation, variables ?? {})
     computeCostWithinLimit(
       schema,

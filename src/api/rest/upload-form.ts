@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Actor } from '../../platform/actor.js'
-import { badUserInput, type FieldError } from '../../platform/errors/errors.js'
+import { type FieldError, invalidField } from '../../platform/errors/errors.js'
 import type { Spooled } from '../../platform/spool/content.js'
 import { IncomingFile } from '../../platform/spool/content.js'
 import type { Spool } from '../../platform/spool/spool.js'
@@ -62,8 +62,7 @@ export class UploadForm {
       onField: (name, value, truncated) => this.#onField(name, value, truncated),
       onFile: (file) => this.#onFile(file, (error) => body.stop(error)),
       onTooMany: () => this.#addError('body', `must contain one file and at most ${limits.fields} fields`),
-      broken: (why) =>
-        badUserInput([{ field: 'body', message: `must be a well-formed multipart/form-data body (${why.slice(0, 100)})` }]),
+      broken: (why) => invalidField('body', `must be a well-formed multipart/form-data body (${why.slice(0, 100)})`),
     })
     try {
       await body.read()

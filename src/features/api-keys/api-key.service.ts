@@ -6,7 +6,7 @@ import type { Transaction } from '../../ledger/ledger.js'
 import type { Actor, Scope } from '../../platform/actor.js'
 import { now } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
-import { badUserInput, conflict, notFound } from '../../platform/errors/errors.js'
+import { conflict, invalidField, notFound } from '../../platform/errors/errors.js'
 import { getIdTime, isId, newId } from '../../platform/ids.js'
 import type { Components } from '../components.js'
 import type { FileContextService } from '../contexts/context.service.js'
@@ -149,17 +149,13 @@ export class ApiKeyService {
     if (!input.contexts) return null
     // An API key with the `admin` scope can access the whole tenant, so it cannot be restricted to contexts.
     if (input.scopes.includes('admin'))
-      throw badUserInput([
-        { field: 'contexts', message: "must be omitted if scopes include 'admin', which grants access to all contexts" },
-      ])
+      throw invalidField('contexts', "must be omitted if scopes include 'admin', which grants access to all contexts")
     const found = await Promise.all(
       [...new Set(input.contexts)].map(async (key) => ({ key, context: await this.parts.contexts.find(actor, key) })),
     )
     const unknown = found.filter(({ context }) => !context).map(({ key }) => key)
     if (unknown.length > 0)
-      throw badUserInput([
-        { field: 'contexts', message: `must contain only existing context keys. Unknown keys: ${unknown.join(', ')}` },
-      ])
+      throw invalidField('contexts', `must contain only existing context keys. Unknown keys: ${unknown.join(', ')}`)
     return found.map(({ context }) => context!.contextId)
   }
 }

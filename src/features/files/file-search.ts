@@ -1,7 +1,7 @@
 import type { ListRange } from '../../api/graphql/page.js'
 import type { Window } from '../../api/graphql/rules.js'
 import type { Queries } from '../../platform/db/queries.js'
-import { badUserInput } from '../../platform/errors/errors.js'
+import { invalidField } from '../../platform/errors/errors.js'
 import { getFirstId } from '../../platform/ids.js'
 import type { File, FileSort } from './file.types.js'
 import {
@@ -75,7 +75,7 @@ export class FileSearch {
       search.namePrefix === null
         ? `must be created_at if more than ${maxSortedFiles} files were uploaded between start_date and end_date. Use a shorter period`
         : `must be original_filename, without start_date and end_date, if name_prefix matches more than ${maxSortedFiles} files. Use a longer prefix`
-    throw badUserInput([{ field: 'sort', message }])
+    throw invalidField('sort', message)
   }
 
   async #countRows(search: Search): Promise<{ gathered: number; matching: number }> {

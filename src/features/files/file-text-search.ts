@@ -1,7 +1,7 @@
 import { TenantSlots } from '../../access/concurrency.js'
 import type { Connection, ListRange } from '../../api/graphql/page.js'
 import type { Queries } from '../../platform/db/queries.js'
-import { badUserInput } from '../../platform/errors/errors.js'
+import { invalidField } from '../../platform/errors/errors.js'
 import { createCursor, isId } from '../../platform/ids.js'
 import type { File } from './file.types.js'
 import { buildAttributeConditions, buildOrderedFilesSql, type IndexScan } from './file-list.js'
@@ -90,7 +90,7 @@ export class FileTextSearch {
     const isByAge = search.sort === 'created_at'
     const scan = isByAge ? { after, before, ascending: !isDown } : newestFirst
     const end = await this.#findScanEnd(search, scan)
-    if (end !== undefined && !isByAge) throw badUserInput([{ field: 'sort', message: createTooManyFilesMessage(this.maxFiles) }])
+    if (end !== undefined && !isByAge) throw invalidField('sort', createTooManyFilesMessage(this.maxFiles))
     const values: unknown[] = []
     const conditions = [buildMatchCondition(search, values), ...buildRangeConditions(search, range, values)]
     const ids = `SELECT f.* FROM (${this.#buildScanSql(search, scan, values, end)}) f WHERE ${conditions.join(' AND ')}`

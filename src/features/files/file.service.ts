@@ -17,7 +17,7 @@ import {
 import { toTimeWindow } from '../../api/graphql/rules.js'
 import type { ValidationReport } from '../../inspection/report.js'
 import { canAccessContext } from '../../platform/actor.js'
-import { badUserInput, createQuarantinedError, notFound } from '../../platform/errors/errors.js'
+import { createQuarantinedError, invalidField, notFound } from '../../platform/errors/errors.js'
 import { reachFaultPoint } from '../../platform/fault-points.js'
 import { createCursor, createInvalidCursorError, isId, parseIdCursor, parseKeyCursor } from '../../platform/ids.js'
 import type { Components } from '../components.js'
@@ -112,7 +112,7 @@ export class FileService {
     const search = await this.#toSearch(attempt, query)
     if (isDefaultListing(search)) return this.#list.listPage(search, toPagePosition('file', { page, pageSize, after }))
     const range = toListRange({ first: pageSize, after: after ?? null }, parseSortPosition(search.sort))
-    if (page > 1 && !range.after) throw badUserInput([{ field: 'page', message: pageWithoutCursor }])
+    if (page > 1 && !range.after) throw invalidField('page', pageWithoutCursor)
     const { text } = search
     if (text) {
       const { rows, matching, scanEnd } = await this.#textSearch.findPageAndTotal({ ...search, text }, range)
@@ -188,9 +188,7 @@ export class FileService {
    */
   async createDownloadUrl(attempt: Attempt, fileId: string, once = false): Promise<DownloadUrl> {
     if (once && this.parts.storage.kind !== 'local')
-      throw badUserInput([
-        { field: 'once', message: 'must be false, because a bucket does not support single-use download URLs' },
-      ])
+      throw invalidField('once', 'must be false, because a bucket does not support single-use download URLs')
     const file = assertNotQuarantined(await this.#findAccessibleFile(this.#basic, attempt, fileId))
     if (attempt.call.isHead) return toDownloadUrl(file, '')
     const { tenantId, id: by } = attempt.actor

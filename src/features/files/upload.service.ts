@@ -10,7 +10,7 @@ import type { Actor, UploadLinkRules } from '../../platform/actor.js'
 import { toBlockReason } from '../../platform/errors/block-reasons.js'
 import {
   AssayError,
-  badUserInput,
+  invalidField,
   invalidUploadLink,
   notFound,
   rejected,
@@ -293,8 +293,6 @@ const narrowRules = (context: FileContext, { allowedExtensions, maxSizeMb, sha25
 function addLinkMetadata(uploadLink: UploadLinkRules, metadata: Record<string, unknown>): Record<string, unknown> {
   const merged = { ...metadata, ...uploadLink.metadata }
   if (Buffer.byteLength(JSON.stringify(merged)) > maxMetadataBytes)
-    throw badUserInput([
-      { field: 'metadata', message: 'must be at most 16 KiB when combined with the metadata of the upload link' },
-    ])
+    throw invalidField('metadata', 'must be at most 16 KiB when combined with the metadata of the upload link')
   return merged
 }

@@ -3,7 +3,7 @@ import type { Attempt } from '../../access/admission.js'
 import { parseKeyPair } from '../../access/signing-secrets.js'
 import type { EngineIdentity } from '../../inspection/scanners/virus-scanner.js'
 import { now } from '../../platform/clock.js'
-import { badUserInput, notFound } from '../../platform/errors/errors.js'
+import { invalidField, notFound } from '../../platform/errors/errors.js'
 import { getIdTime, isId } from '../../platform/ids.js'
 import type { CallLogService } from '../call-logs/call-log.service.js'
 import type { Components } from '../components.js'
@@ -36,10 +36,10 @@ export class ReceiptService {
     attempt: Attempt,
     { fileId, callId }: { fileId?: string | null; callId?: string | null },
   ): Promise<{ receipt: string }> {
-    if (fileId && callId) throw badUserInput([{ field: 'callId', message: 'must not be combined with `fileId`' }])
+    if (fileId && callId) throw invalidField('callId', 'must not be combined with `fileId`')
     if (fileId) return this.#issueReceipt(attempt, 'file', fileId)
     if (callId) return this.#issueReceipt(attempt, 'call', callId)
-    throw badUserInput([{ field: 'fileId', message: 'is required unless `callId` is specified' }])
+    throw invalidField('fileId', 'is required unless `callId` is specified')
   }
 
   async #issueReceipt(attempt: Attempt, kind: 'file' | 'call', id: string): Promise<{ receipt: string }> {

@@ -2,7 +2,7 @@ import { changeIdentity } from '../../access/identity.js'
 import { type AuditRow, createAuditRow, createUpdateAuditRows } from '../../ledger/entry.js'
 import { type Actor, createSystemActor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
-import { badUserInput, conflict, notFound } from '../../platform/errors/errors.js'
+import { conflict, invalidField, notFound } from '../../platform/errors/errors.js'
 import { getIdTime, isId, newId } from '../../platform/ids.js'
 import { megabyte } from '../../platform/units.js'
 import type { Components } from '../components.js'
@@ -42,7 +42,7 @@ export class TenantService {
       const quotaMb = input.storageQuotaMb ?? 0
       // If the current quota exceeds the maximum, it can be lowered to any value, even to one that still exceeds the maximum.
       if (quotaMb > ceiling && quotaMb > storageQuotaMb)
-        throw badUserInput([{ field: 'storage_quota_mb', message: `must be at most ${ceiling}, the limit set by the operator` }])
+        throw invalidField('storage_quota_mb', `must be at most ${ceiling}, the limit set by the operator`)
       return input
     })
   }
@@ -74,8 +74,7 @@ export class TenantService {
 
   async create({ name, quotaMb }: { name: string; quotaMb?: number }): Promise<{ tenantId: string; name: string }> {
     const { length } = [...name]
-    if (length < 1 || length > 255 || name.includes('\0'))
-      throw badUserInput([{ field: 'name', message: 'must be a string of 1 to 255 characters' }])
+    if (length < 1 || length > 255 || name.includes('\0')) throw invalidField('name', 'must be a string of 1 to 255 characters')
     if (quotaMb !== undefined) assertValidQuota(quotaMb)
     const tenantId = newId('ten')
     const now = getIdTime(tenantId)
@@ -162,7 +161,7 @@ const toAuditFields = (row: TenantRow) => ({
 
 function assertValidQuota(quotaMb: number): void {
   if (!(Number.isInteger(quotaMb) && quotaMb >= 1 && quotaMb <= 2_147_483_647))
-    throw badUserInput([{ field: 'quota-mb', message: 'must be between 1 and 2147483647' }])
+    throw invalidField('quota-mb', 'must be between 1 and 2147483647')
 }
 
 const toTenantEntity = ({ tenantId, name }: TenantRow) => ({ type: 'tenant', id: tenantId, name })

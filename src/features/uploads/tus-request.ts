@@ -4,7 +4,7 @@ import { Metadata } from '@tus/utils'
 import { createImpreciseNumberMessage, findImpreciseNumber } from '../../api/bodies/json.js'
 import { createUnsupportedError, rejectContentEncoding } from '../../api/bodies/request-body.js'
 import { findFieldErrors } from '../../api/graphql/rules.js'
-import { AssayError, badUserInput, type FieldError } from '../../platform/errors/errors.js'
+import { AssayError, badUserInput, type FieldError, invalidField } from '../../platform/errors/errors.js'
 import { sanitizeFilename } from '../../platform/spool/content.js'
 import { UploadFileArgs } from '../files/file.types.js'
 
@@ -38,7 +38,7 @@ export function getMethod({ method, headers }: IncomingMessage): string {
   const override = headers['x-http-method-override']
   if (override === undefined || method !== 'POST') return method!
   if (override === 'PATCH' || override === 'DELETE') return override
-  throw badUserInput([{ field: 'X-HTTP-Method-Override', message: 'must be PATCH or DELETE' }])
+  throw invalidField('X-HTTP-Method-Override', 'must be PATCH or DELETE')
 }
 
 /** Throws 412 if the client uses another version of the tus protocol. */

@@ -6,7 +6,7 @@ import { uploadEndpoint } from '../../access/endpoint.js'
 import { toPublicError } from '../../access/public-error.js'
 import type { Actor } from '../../platform/actor.js'
 import { detectLostCommit } from '../../platform/db/sql-errors.js'
-import { AssayError, badUserInput, conflict, httpStatus } from '../../platform/errors/errors.js'
+import { AssayError, conflict, httpStatus, invalidField } from '../../platform/errors/errors.js'
 import { reachFaultPoint } from '../../platform/fault-points.js'
 import { type Content, IncomingFile } from '../../platform/spool/content.js'
 import type { File } from '../files/file.types.js'
@@ -91,9 +91,7 @@ export class UploadReception {
 
   async #declareLength(upload: ResumableUpload, length: number): Promise<ResumableUpload> {
     if (upload.sizeBytes !== null || length < upload.offsetBytes)
-      throw badUserInput([
-        { field: 'Upload-Length', message: 'can be set only once, and must not be less than the number of received bytes' },
-      ])
+      throw invalidField('Upload-Length', 'can be set only once, and must not be less than the number of received bytes')
     if (length > upload.maxBytes) return this.#rejectTooLargeUpload(upload, length)
     await this.parts.rows.setSize(upload.tenantId, upload.uploadId, length)
     return { ...upload, sizeBytes: length, maxBytes: length }
@@ -264,9 +262,7 @@ function toRejectedOutcome(error: unknown): Outcome {
 }
 
 const createExcessBytesError = (remainingBytes: number) =>
-  badUserInput([
-    { field: 'body', message: `must be at most ${remainingBytes} bytes, the number of bytes remaining in the upload` },
-  ])
+  invalidField('body', `must be at most ${remainingBytes} bytes, the number of bytes remaining in the upload`)
 
 const createWrongOffsetError = (offset: number) =>
   conflict(`The current upload offset is ${offset}. Resume from that offset.`, { upload_offset: offset, resumable: true })

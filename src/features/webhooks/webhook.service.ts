@@ -5,7 +5,7 @@ import type { Transaction } from '../../ledger/ledger.js'
 import { type Actor, createSystemActor } from '../../platform/actor.js'
 import { now } from '../../platform/clock.js'
 import type { WebhookPosition, Webhook as WebhookRow } from '../../platform/db/generated/client.js'
-import { badUserInput, conflict, type FieldError, notFound } from '../../platform/errors/errors.js'
+import { badUserInput, conflict, type FieldError, invalidField, notFound } from '../../platform/errors/errors.js'
 import { getIdTime, isId, newId } from '../../platform/ids.js'
 import type { Components } from '../components.js'
 import type { OutboundClient } from './outbound.js'
@@ -142,9 +142,7 @@ export class WebhookService {
     return this.#updateWebhook(actor, webhookId, async (_, tx) => {
       const last = Number((await readJournalHead(tx, actor.tenantId)).journalLength)
       if (fromSequence > last + 1)
-        throw badUserInput([
-          { field: 'from_sequence', message: `must be at most ${last + 1}, because the last event has sequence number ${last}` },
-        ])
+        throw invalidField('from_sequence', `must be at most ${last + 1}, because the last event has sequence number ${last}`)
       return {
         position: { sequence: fromSequence - 1, failingSince: null },
         audit: (after) => [

@@ -49,6 +49,8 @@ export const badUserInput = (errors: FieldError[]) =>
     details: { fields: errors.map(({ field, message }) => ({ field, message })) },
   })
 
+export const invalidField = (field: string, message: string) => badUserInput([{ field, message }])
+
 function formatFieldError({ field, message, value }: FieldError): string {
   if (value === undefined) return `\`${field}\` ${message}${/[.?]$/.test(message) ? '' : '.'}`
   const text = toPrintableText(String(value))

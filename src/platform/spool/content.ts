@@ -2,7 +2,7 @@ import { createHash, hash as digestOf } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
-import { badUserInput } from '../errors/errors.js'
+import { invalidField } from '../errors/errors.js'
 import { invisibleCharacters } from '../text.js'
 
 /** Content of one upload, in memory or in a temporary file. Its creator must dispose of it. */
@@ -116,9 +116,7 @@ export class IncomingFile {
   async receive(limit: () => number): Promise<Spooled> {
     // The first field that used the file has already disposed of its content, so the file cannot be received again.
     if (this.#isReceived)
-      throw badUserInput([
-        { field: 'file', message: 'must be used in only one GraphQL field. Send a separate file part for each field' },
-      ])
+      throw invalidField('file', 'must be used in only one GraphQL field. Send a separate file part for each field')
     this.#isReceived = true
     return this.#receive(limit)
   }
@@ -135,7 +133,7 @@ export function sanitizeFilename(name: string): string {
     .replace(/[\p{Cc}\u2028\u2029\ufffd]/gu, '')
     .normalize('NFC')
     .trim()
-  if (clean === '' || clean === '.' || clean === '..') throw badUserInput([{ field: 'file', message: 'must have a file name' }])
+  if (clean === '' || clean === '.' || clean === '..') throw invalidField('file', 'must have a file name')
   return truncateName(clean)
 }
 
