@@ -7,16 +7,11 @@ const watchIntervalMs = 1000
 
 /** A file that reserves disk space. It is deleted while the disk is full, so that deletions and recoveries have space. */
 export class DiskReserve {
-  readonly #file: string
-  readonly #maxBytes: number
   #isFull = false
   #timer: NodeJS.Timeout | undefined
   #running: Promise<void> = Promise.resolve()
 
-  constructor({ file, maxBytes }: { file: string; maxBytes: number }) {
-    this.#file = file
-    this.#maxBytes = maxBytes
-  }
+  constructor(private readonly options: { file: string; maxBytes: number }) {}
 
   /** True while the disk is full. Callers must not write large amounts of data in this state. */
   readonly isFull = (): boolean => this.#isFull
@@ -42,13 +37,13 @@ export class DiskReserve {
   /** Deletes the reserve. Returns false if it did not exist. */
   async release(): Promise<boolean> {
     const existed = (await this.#getCurrentSize()) > 0
-    await rm(this.#file, { force: true })
+    await rm(this.options.file, { force: true })
     return existed
   }
 
   async #adjust(keepReserve: boolean): Promise<void> {
-    const { bavail, blocks, bsize } = await statfs(dirname(this.#file))
-    const bytes = Math.min(this.#maxBytes, Math.floor((blocks * bsize) / 8))
+    const { bavail, blocks, bsize } = await statfs(dirname(this.options.file))
+    const bytes = Math.min(this.options.maxBytes, Math.floor((blocks * bsize) / 8))
     const free = bavail * bsize
     if (free < bytes / 2 && !keepReserve) {
       this.#isFull = true
@@ -60,11 +55,11 @@ export class DiskReserve {
   }
 
   async #getCurrentSize(): Promise<number> {
-    return (await stat(this.#file).catch(() => null))?.size ?? 0
+    return (await stat(this.options.file).catch(() => null))?.size ?? 0
   }
 
   async #createFile(bytes: number): Promise<void> {
-    const newFile = `${this.#file}.new`
+    const newFile = `${this.options.file}.new`
     // Use random data, because a compressing file system would allocate no space for zeros.
     const randomData = randomBytes(Math.min(bytes, megabyte))
     const handle = await open(newFile, 'w', 0o600)
@@ -72,7 +67,7 @@ export class DiskReserve {
       for (let at = 0; at < bytes; at += randomData.length)
         await handle.write(randomData, 0, Math.min(randomData.length, bytes - at))
       await handle.sync()
-      await rename(newFile, this.#file)
+      await rename(newFile, this.options.file)
     } catch (error) {
       await rm(newFile, { force: true })
       throw error

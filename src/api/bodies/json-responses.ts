@@ -66,31 +66,28 @@ let turn: Promise<unknown> = Promise.resolve()
 
 /** A list of thousands of items that are created on demand, such as chart points. */
 export class LongList<From, To> {
-  readonly #items: readonly From[]
-  readonly #create: (item: From) => To
-
-  constructor(items: readonly From[], create: (item: From) => To) {
-    this.#items = items
-    this.#create = create
-  }
+  constructor(
+    private readonly items: readonly From[],
+    private readonly create: (item: From) => To,
+  ) {}
 
   get length(): number {
-    return this.#items.length
+    return this.items.length
   }
 
   slice(from: number, to: number): To[] {
-    return this.#items.slice(from, to).map(this.#create)
+    return this.items.slice(from, to).map(this.create)
   }
 
   map<Next>(convert: (item: To) => Next): LongList<From, Next> {
-    return new LongList(this.#items, (item) => convert(this.#create(item)))
+    return new LongList(this.items, (item) => convert(this.create(item)))
   }
 
   /** Yields promises for graphql-js, so that each iteration of the event loop completes only one slice of the items. */
   *[Symbol.iterator](): Generator<Promise<To>> {
-    for (const [index, item] of this.#items.entries()) {
+    for (const [index, item] of this.items.entries()) {
       if (index % itemsPerTurn === 0) turn = turn.then(() => nextTurn())
-      yield turn.then(() => this.#create(item))
+      yield turn.then(() => this.create(item))
     }
   }
 }

@@ -47,11 +47,7 @@ const getNodeEndpoint: GetEndpoint = ({ args, info }) => {
 
 @Resolver(() => Node)
 export class NodeResolver {
-  readonly #finders: NodeFinders
-
-  constructor(finders: NodeFinders) {
-    this.#finders = finders
-  }
+  constructor(private readonly finders: NodeFinders) {}
 
   @Requires('any', {}, getNodeEndpoint)
   @Query(() => Node, "Returns an object of any type by its ID. The caller also needs the scope of that type's own query.")
@@ -61,6 +57,6 @@ export class NodeResolver {
   ) {
     const prefix = getPrefix(id)
     if (!prefix) throw notFound('node', id)
-    return { ...(await this.#finders[prefix](attempt, id)), __typename: nodeTypes[prefix].type }
+    return { ...(await this.finders[prefix](attempt, id)), __typename: nodeTypes[prefix].type }
   }
 }

@@ -19,13 +19,10 @@ const encoders: Record<Encoding, (content: Buffer) => Promise<Buffer>> = {
 
 /** Static text, compressed once on first use, so that later requests cause no compression work. */
 export class StaticFile {
-  readonly #load: () => Promise<Buffer>
   readonly #encoded = new Map<Encoding, Promise<Buffer>>()
   #etag: string | undefined
 
-  constructor(load: () => Promise<Buffer>) {
-    this.#load = load
-  }
+  constructor(private readonly load: () => Promise<Buffer>) {}
 
   static at = (path: string | URL): StaticFile => new StaticFile(() => readFile(path))
 
@@ -49,7 +46,7 @@ export class StaticFile {
   #encode(encoding: Encoding): Promise<Buffer> {
     const known = this.#encoded.get(encoding)
     if (known) return known
-    const made = (encoding === 'identity' ? this.#load() : this.#encode('identity')).then(encoders[encoding])
+    const made = (encoding === 'identity' ? this.load() : this.#encode('identity')).then(encoders[encoding])
     this.#encoded.set(encoding, made)
     made.catch(() => this.#encoded.delete(encoding))
     return made

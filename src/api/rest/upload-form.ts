@@ -38,14 +38,12 @@ export class UploadForm {
   readonly errors: FieldError[] = []
   /** True if the file exceeded a limit, and the rest of the body was therefore not read. */
   isTruncated = false
-  readonly #options: UploadFormOptions
   #limit: number
   #spooled: Spooled | undefined
   #files = 0
   readonly #pending: Promise<unknown>[] = []
 
-  constructor(options: UploadFormOptions) {
-    this.#options = options
+  constructor(private readonly options: UploadFormOptions) {
     this.#limit = Math.min(options.ceiling, options.fixed?.maxBytes ?? options.ceiling)
     if (options.fixed) this.values.set('context', { value: options.fixed.context, format: 'text' })
   }
@@ -57,7 +55,7 @@ export class UploadForm {
   /** Reads an upload form. Throws 415 if the body is not multipart, and 400 if it is malformed. */
   async read(request: IncomingMessage): Promise<void> {
     const body = new Multipart(request, {
-      ...this.#options,
+      ...this.options,
       limits,
       onField: (name, value, truncated) => this.#onField(name, value, truncated),
       onFile: (file) => this.#onFile(file, (error) => body.stop(error)),
@@ -77,7 +75,7 @@ export class UploadForm {
   #onFile(file: FilePart, stop: (error?: unknown) => void): void {
     if (file.name !== 'file') {
       // A field may also have a file name, because browsers can set the content type of a value only by sending it as a Blob.
-      if (file.name !== undefined && this.#options.fields.includes(file.name))
+      if (file.name !== undefined && this.options.fields.includes(file.name))
         this.#pending.push(file.readText().then(({ value, truncated }) => this.#onField(file.name, value, truncated)))
       else {
         this.#addUnknownFieldError(file.name)
@@ -106,7 +104,7 @@ export class UploadForm {
 
   #onField(name: string | undefined, value: string, truncated: boolean): void {
     if (name === 'file') this.#addError('file', 'must be a file with a file name')
-    else if (name === undefined || !this.#options.fields.includes(name)) this.#addUnknownFieldError(name)
+    else if (name === undefined || !this.options.fields.includes(name)) this.#addUnknownFieldError(name)
     else if (this.values.has(name)) this.#addError(name, 'must not be sent more than once')
     else if (truncated) this.#addError(name, `must be at most ${limits.fieldSize} bytes`)
     else this.#addValue(name, value)
@@ -116,11 +114,11 @@ export class UploadForm {
     this.values.set(name, name === 'metadata' ? this.#parseJson(name, value) : { value, format: 'text' })
     if (name === 'context')
       this.#pending.push(
-        this.#options.getRules(value).then(
+        this.options.getRules(value).then(
           (rules) => {
             // If the context is unknown or disabled, set the limit to 0, because nothing will be stored.
             const maxMb = rules?.status === 'active' ? rules.maxFileSizeMb : 0
-            this.#limit = Math.min(maxMb * megabyte, this.#options.ceiling)
+            this.#limit = Math.min(maxMb * megabyte, this.options.ceiling)
           },
           () => {},
         ),
@@ -142,7 +140,7 @@ export class UploadForm {
 
   #addUnknownFieldError(name: string | undefined): void {
     const [error] = name
-      ? findUnknownNames([name], ['file', ...this.#options.fields], 'a part of this request')
+      ? findUnknownNames([name], ['file', ...this.options.fields], 'a part of this request')
       : [{ field: 'body', message: 'must contain a `name` parameter in the Content-Disposition header of each part' }]
     if (error) this.#addError(error.field, error.message)
   }

@@ -9,14 +9,12 @@ const metricsTimeoutMs = 5_000
 /** Connects a serving process to the other processes through the supervisor. The process exits if the supervisor exits. */
 export class Siblings {
   readonly #metricsRequests = new TextRequests()
-  #state: ClusterState
   readonly registry = new Registry()
 
   private constructor(
     readonly self: ProcessNumber,
-    state: ClusterState,
+    private currentState: ClusterState,
   ) {
-    this.#state = state
     this.registry.setDefaultLabels({ process: String(self.number) })
     process.on('message', (message: ToProcess) => this.#onMessage(message))
   }
@@ -29,7 +27,7 @@ export class Siblings {
   }
 
   get state(): Readonly<ClusterState> {
-    return this.#state
+    return this.currentState
   }
 
   reportStarted(started: Started): void {
@@ -44,7 +42,7 @@ export class Siblings {
   }
 
   #onMessage(message: ToProcess): void {
-    if (message.kind === 'state') this.#state = message
+    if (message.kind === 'state') this.currentState = message
     else if (message.kind === 'all metrics') this.#metricsRequests.receive(message.id, message.text)
     else if (message.kind === 'metrics requested')
       void this.registry.metrics().then(

@@ -44,7 +44,6 @@ export async function superviseProcesses(lifecycle: Lifecycle, options: ServeOpt
 
 /** Starts the processes that share one port, replaces those that exit unexpectedly, and stops all of them. */
 class Supervisor {
-  readonly #options: ServeOptions
   readonly #members = new Map<number, Member>()
   readonly #metrics: SupervisorMetrics
   #stateTimer: NodeJS.Timeout | undefined
@@ -53,8 +52,7 @@ class Supervisor {
   #allExited: Promise<unknown> | undefined
   #killTimer: NodeJS.Timeout | undefined
 
-  constructor(options: ServeOptions) {
-    this.#options = options
+  constructor(private readonly options: ServeOptions) {
     this.#metrics = new SupervisorMetrics({ configured: options.config.processes, running: () => this.#readyMembers.length })
     cluster.setupPrimary({ exec: fileURLToPath(new URL('../../main.js', import.meta.url)), args: [servingProcessArgument] })
   }
@@ -62,7 +60,7 @@ class Supervisor {
   /** Resolves when all processes are ready. The first process creates shared data, such as keys, before the others start. */
   async start(): Promise<Started> {
     const first = await this.#startProcess(1)
-    const { processes } = this.#options.config
+    const { processes } = this.options.config
     const numbers = Array.from({ length: processes - 1 }, (_, at) => at + 2)
     await Promise.all(numbers.map((number) => this.#startProcess(number)))
     this.#stateTimer = setInterval(() => this.#sendState(), stateIntervalMs).unref()
@@ -78,7 +76,7 @@ class Supervisor {
     const workers = [...this.#members.values()].map(({ worker }) => worker)
     this.#allExited ??= Promise.all(workers.map(async (worker) => worker.isDead() || once(worker, 'exit')))
     sendSignal(workers, signal)
-    const { shutdownDelaySeconds, shutdownGraceSeconds } = this.#options.config
+    const { shutdownDelaySeconds, shutdownGraceSeconds } = this.options.config
     const timeoutMs = (shutdownDelaySeconds + shutdownGraceSeconds + closeTimeoutSeconds) * 1000
     this.#killTimer ??= setTimeout(() => sendSignal(workers, 'SIGKILL'), timeoutMs)
   }
@@ -99,7 +97,7 @@ class Supervisor {
     forwardConnections(worker, () => this.#readyMembers.some((member) => member.worker !== worker))
     const member: Member = { number: processNumber, worker, startedAt: performance.now(), isReady: false, delayMs }
     this.#members.set(processNumber, member)
-    const processCount = this.#options.config.processes
+    const processCount = this.options.config.processes
     return new Promise((resolve, reject) => {
       worker.on('message', (message: FromProcess) => {
         if (message.kind === 'listening') this.#sendStart(worker, { number: processNumber, count: processCount })
@@ -130,8 +128,8 @@ class Supervisor {
     const previousMs = performance.now() - startedAt < stableAfterMs ? member.delayMs : 0
     const delayMs = Math.min(previousMs * 2 || minRestartDelayMs, maxRestartDelayMs)
     const fields = { process: number, pid: worker.process.pid, how: cause, pause_ms: delayMs }
-    if (isExpected) this.#options.logger.info(fields, 'A process exited as requested. A new process is starting.')
-    else this.#options.logger.error(fields, 'A process exited unexpectedly. A new process is starting.')
+    if (isExpected) this.options.logger.info(fields, 'A process exited as requested. A new process is starting.')
+    else this.options.logger.error(fields, 'A process exited unexpectedly. A new process is starting.')
     this.#metrics.replacements.inc()
     void sleep(delayMs).then(() => {
       // Ignore errors. If the new process also fails, the handler for its 'exit' event starts another one.
@@ -140,11 +138,11 @@ class Supervisor {
   }
 
   #getCurrentState(): ClusterState {
-    return { running: this.#readyMembers.length, isDiskFull: this.#options.database.isDiskFull() }
+    return { running: this.#readyMembers.length, isDiskFull: this.options.database.isDiskFull() }
   }
 
   #sendStart(worker: Worker, self: ProcessNumber): void {
-    const { url, directUrl } = this.#options.database
+    const { url, directUrl } = this.options.database
     sendMessage(worker, { kind: 'start', self, state: this.#getCurrentState(), database: { url, directUrl } })
   }
 

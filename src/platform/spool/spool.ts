@@ -140,7 +140,6 @@ const fileBlockBytes = 128 * 1024
  * would promote pending chunks to the old generation and mark the whole heap.
  */
 class UploadReceiver {
-  readonly #options: UploadReceiverOptions
   #size = 0
   #block: Buffer = Buffer.alloc(0)
   #used = 0
@@ -149,9 +148,7 @@ class UploadReceiver {
   #handle: FileHandle | undefined
   #hash: Hash | undefined
 
-  constructor(options: UploadReceiverOptions) {
-    this.#options = options
-  }
+  constructor(private readonly options: UploadReceiverOptions) {}
 
   /**
    * Receives the upload. Returns false if it exceeds its limit. Pauses the source only for disk writes, because frequent pauses
@@ -166,7 +163,7 @@ class UploadReceiver {
       }
       const onData = (chunk: Buffer) => {
         this.#size += chunk.length
-        if (this.#size > this.#options.limit()) return stop()
+        if (this.#size > this.options.limit()) return stop()
         writing = this.#write(chunk)
         if (!writing) return
         source.pause()
@@ -187,7 +184,7 @@ class UploadReceiver {
   }
 
   async end(): Promise<Spooled> {
-    const { limit, file, memoryLimit } = this.#options
+    const { limit, file, memoryLimit } = this.options
     // Check the limit again, because it may have become known only after the last byte arrived.
     if (this.#size > limit()) return this.discard()
     const size = this.#size
@@ -213,14 +210,14 @@ class UploadReceiver {
     this.#release()
     if (this.#handle) {
       await this.#handle.close().catch(() => {})
-      await deleteFile(this.#options.file)
+      await deleteFile(this.options.file)
     }
     return { sizeBytes: this.#size, dispose: async () => {} }
   }
 
   /** Enlarges the block in memory to at least `size` bytes. Returns false if the upload must go to a file. */
   #growTo(size: number): boolean {
-    const { expectedBytes, memoryLimit, memory } = this.#options
+    const { expectedBytes, memoryLimit, memory } = this.options
     if (this.#handle || size > memoryLimit) return false
     const block = memory.acquireBlock(Math.min(memoryLimit, Math.max(size, expectedBytes, 2 * this.#block.length)))
     if (!block) return false
@@ -245,7 +242,7 @@ class UploadReceiver {
 
   async #flush(): Promise<void> {
     if (!this.#handle) {
-      this.#handle = await this.#options.create(this.#options.file)
+      this.#handle = await this.options.create(this.options.file)
       this.#hash = createHash('sha256')
     }
     const bytes = this.#block.subarray(0, this.#used)
@@ -258,7 +255,7 @@ class UploadReceiver {
 
   #release({ isReusable = false } = {}): void {
     if (!this.#isCounted) return
-    const { memory } = this.#options
+    const { memory } = this.options
     if (isReusable) memory.recycleBlock(this.#block)
     else memory.releaseBlock(this.#block)
     this.#block = Buffer.alloc(0)

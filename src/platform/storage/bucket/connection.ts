@@ -36,11 +36,8 @@ export interface BucketResponse {
 export class BucketConnection {
   readonly #http = new http.Agent({ keepAlive: true, maxFreeSockets: idleConnections })
   readonly #https = new https.Agent({ keepAlive: true, maxFreeSockets: idleConnections })
-  readonly #idleMs: number
 
-  constructor(idleMs: number) {
-    this.#idleMs = idleMs
-  }
+  constructor(private readonly idleMs: number) {}
 
   /** Resolves when the response headers arrive. The body fails if no data arrives for `idleMs`. */
   send(request: BucketRequest): Promise<BucketResponse> {
@@ -48,7 +45,7 @@ export class BucketConnection {
     const client = isSecure ? https : http
     const agent = isSecure ? this.#https : this.#http
     return new Promise((resolve, reject) => {
-      const { method, signal, idleMs = this.#idleMs } = request
+      const { method, signal, idleMs = this.idleMs } = request
       const headers = { ...request.headers, ...getTraceHeaders(), 'Content-Length': request.body?.byteLength ?? 0 }
       const outgoing = client.request(request.url, { method, headers, agent, signal }, (body) => {
         body.on('error', () => {})

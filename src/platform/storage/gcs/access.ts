@@ -30,11 +30,9 @@ export class GcsAccess {
   readonly emulated: boolean
   readonly bucketName: string
   readonly endpoint: string
-  readonly #options: GcsOptions
   #auth: GoogleAuth
 
-  constructor(options: GcsOptions) {
-    this.#options = options
+  constructor(private readonly options: GcsOptions) {
     this.limits = { ...defaultLimits, ...options.limits }
     this.connection = new BucketConnection(this.limits.idleMs)
     this.emulated = options.emulatorHost !== undefined
@@ -83,7 +81,7 @@ export class GcsAccess {
     return {
       algorithm: 'GOOG4-RSA-SHA256',
       accessId: String(client_email),
-      sign: async (text) => Buffer.from(await auth.sign(text, this.#options.signingEndpoint), 'base64'),
+      sign: async (text) => Buffer.from(await auth.sign(text, this.options.signingEndpoint), 'base64'),
     }
   }
 
@@ -97,7 +95,7 @@ export class GcsAccess {
 
   #createAuth(): GoogleAuth {
     return new GoogleAuth({
-      ...(this.#options.keyFile !== undefined && { keyFilename: this.#options.keyFile }),
+      ...(this.options.keyFile !== undefined && { keyFilename: this.options.keyFile }),
       scopes,
       // Prevents the library from searching for a project id (gcloud, metadata server, resource manager), which no call needs.
       projectId: 'none',

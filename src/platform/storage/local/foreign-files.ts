@@ -13,11 +13,9 @@ import { listPaths, toFilePath } from './layout.js'
  * directories.
  */
 export class ForeignFiles {
-  readonly #root: string
   readonly #directories: DurableDirectories
 
-  constructor(root: string) {
-    this.#root = root
+  constructor(private readonly root: string) {
     this.#directories = new DurableDirectories(root)
   }
 
@@ -27,7 +25,7 @@ export class ForeignFiles {
    */
   async *list(after: string): AsyncGenerator<StoredBlob> {
     let previous: string | undefined
-    for await (const path of listPaths(this.#root, after)) {
+    for await (const path of listPaths(this.root, after)) {
       if (path === previous) continue
       previous = path
       const stats = isBlobPath(path) ? await this.#getStats(path) : undefined
@@ -80,10 +78,10 @@ export class ForeignFiles {
   }
 
   #getBlobFile(path: string): string {
-    return join(this.#root, toFilePath(path))
+    return join(this.root, toFilePath(path))
   }
 
   #getOriginalFile(path: string): string {
-    return join(this.#root, path)
+    return join(this.root, path)
   }
 }
