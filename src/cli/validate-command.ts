@@ -6,7 +6,6 @@ import type { VirusScanner } from '../inspection/scanners/virus-scanner.js'
 import { openLocalContent } from '../platform/spool/content.js'
 import { maxMegabytes, megabyte } from '../platform/units.js'
 import { pickFields } from './command.js'
-import { formatRate, type LabeledFile, readLabels } from './error-rates.js'
 
 interface CommandIo {
   out: (line: string) => void
@@ -19,17 +18,13 @@ interface CommandDependencies {
   io?: CommandIo
 }
 
-const usage = `Usage:
-  npm run validate -- [--no-scan] PATH…
-  npm run validate -- [--no-scan] --labels=MANIFEST.csv
+const usage = `Usage: npm run validate -- [--no-scan] PATH…
 
 Checks files without storing them. Exits with status 1 if a file is rejected.
 
-  PATH           File or folder. For a file, prints its validation report as JSON. For a folder, prints a table of its files
-                 and a summary. Skips folders named node_modules and .git, unless PATH names one.
-  --labels=FILE  A CSV file with the columns path and label (valid, encrypted, broken).
-                 Prints the files whose verdict differs from the label, and both error rates.
-  --no-scan      Disables the virus scanner.
+  PATH       File or folder. For a file, prints its validation report as JSON. For a folder, prints a table of its files
+             and a summary. Skips folders named node_modules and .git, unless PATH names one.
+  --no-scan  Disables the virus scanner.
 
 All other checks are enabled. Every extension and every size up to 1 TB is allowed.`
 
@@ -39,16 +34,14 @@ const consoleIo: CommandIo = { out: (line) => console.log(line), err: (line) => 
 export async function runValidateCommand(argv: string[], { openScanner, io = consoleIo }: CommandDependencies): Promise<number> {
   const flags = argv.filter((arg) => arg.startsWith('--'))
   const paths = argv.filter((arg) => !arg.startsWith('--'))
-  const labels = flags.find((flag) => flag.startsWith('--labels='))?.slice('--labels='.length)
-  const unknown = flags.find((flag) => flag !== '--no-scan' && flag !== '--help' && !flag.startsWith('--labels='))
-  if (unknown) return printErrorAndGetExitCode(io, `Unknown option '${unknown}'. The options are --no-scan and --labels=FILE.`)
-  if (flags.includes('--help') || (paths.length === 0 && !labels)) return printErrorAndGetExitCode(io, usage)
+  const unknown = flags.find((flag) => flag !== '--no-scan' && flag !== '--help')
+  if (unknown) return printErrorAndGetExitCode(io, `Unknown option '${unknown}'. The only option is --no-scan.`)
+  if (flags.includes('--help') || paths.length === 0) return printErrorAndGetExitCode(io, usage)
   const scan = !flags.includes('--no-scan')
   const scanner = scan ? await openScanner() : noScanner
   const inspector = createInspector({ scanner })
   try {
     let allAccepted = true
-    if (labels) allAccepted = await printErrorRates(await readLabels(labels), inspector, scan, io)
     for (const path of paths) {
       const accepted = (await stat(path)).isDirectory()
         ? await validateAndPrintFolder(path, inspector, scan, io)
@@ -105,28 +98,6 @@ async function validateAndPrintFolder(
     `${total} ${total === 1 ? 'file' : 'files'}, ${(bytes / megabyte).toFixed(1)} MB, ${seconds.toFixed(1)} s: ${byResult.join(', ') || 'no files found'}`,
   )
   return total === (counts.get('accepted') ?? 0)
-}
-
-async function printErrorRates(
-  files: LabeledFile[],
-  inspector: Inspector,
-  scanForViruses: boolean,
-  io: CommandIo,
-): Promise<boolean> {
-  let [validCount, rejectedValid, brokenCount, acceptedBroken] = [0, 0, 0, 0]
-  for (const file of files) {
-    const report = await validateFile(file.path, inspector, scanForViruses)
-    const accepted = report.outcome === 'accepted'
-    if (file.isValid) validCount++
-    else brokenCount++
-    if (accepted === file.isValid) continue
-    if (file.isValid) rejectedValid++
-    else acceptedBroken++
-    io.out([file.path, report.outcome, report.reason ?? '-', getDecisiveMessage(report)].join('\t'))
-  }
-  io.out(`valid files rejected: ${formatRate(rejectedValid, validCount)}`)
-  io.out(`broken files accepted: ${formatRate(acceptedBroken, brokenCount)}`)
-  return rejectedValid + acceptedBroken === 0
 }
 
 /** Returns the message of the check that rejected the file or, if it was accepted, of the check that opened it. */

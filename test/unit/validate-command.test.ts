@@ -1,6 +1,8 @@
+import { spawnSync } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { gif, png } from '../../packages/formats/test/support/samples/basic.js'
 import { runValidateCommand } from '../../src/cli/validate-command.js'
@@ -65,14 +67,17 @@ test('the validate command skips node_modules and .git inside a folder', async (
   await rm(join(folder, 'clone'), { recursive: true })
 })
 
-test('the validate command compares verdicts with the labels in a CSV file', async () => {
+test('the error-rates command compares verdicts with the labels in a CSV file', async () => {
   const manifest = join(folder, 'manifest.csv')
-  const lines = ['path,label', 'good.png,valid', 'below/broken.png,broken', 'below/wrong.jpg,valid']
-  await writeFile(manifest, lines.join('\n'))
-  const { status, out } = await run('--no-scan', `--labels=${manifest}`)
+  await writeFile(manifest, 'path,label\ngood.png,valid\nbelow/broken.png,broken\nbelow/wrong.jpg,valid\n')
+  const { status, stdout } = spawnSync(process.execPath, ['scripts/error-rates.mjs', '--no-scan', manifest], {
+    cwd: fileURLToPath(new URL('../..', import.meta.url)),
+    encoding: 'utf8',
+  })
   await rm(manifest)
-  expect(out.map((line) => line.split('\t')[0])).toEqual([
-    join(folder, 'below', 'wrong.jpg'),
+  const lines = stdout.trimEnd().split('\n')
+  expect(lines.map((line) => line.split('\t')[0])).toEqual([
+    join('below', 'wrong.jpg'),
     'valid files rejected: 1 of 2: 50.00 %, with 95 % confidence 1.26 % to 98.74 %',
     'broken files accepted: 0 of 1: 0.00 %, with 95 % confidence 0.00 % to 97.50 %',
   ])
