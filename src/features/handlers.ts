@@ -8,7 +8,6 @@ import { openGraphql } from '../api/graphql/server.js'
 import { createApplication } from '../api/http/application.js'
 import { createCall } from '../api/http/caller.js'
 import { openDashboard } from '../api/http/dashboard.js'
-import { mountDocumentation } from '../api/http/documentation.js'
 import { createDownloadRequestHandler } from '../api/http/downloads.js'
 import { openGraphqlPage } from '../api/http/graphql-handler.js'
 import { Health } from '../api/http/health.js'
@@ -66,7 +65,7 @@ type CallDependencies = ReturnType<typeof createCallDependencies>
 
 /** Opens all HTTP handlers: GraphQL, REST, subscriptions, downloads and exports. */
 export async function openHandlers(dependencies: HandlerDependencies) {
-  const { config, services, uploads, previews, database, spool, logger, tracing } = dependencies
+  const { config, services, uploads, previews } = dependencies
   const { identity, contexts } = services
   const schema = buildSchema(createResolvers({ ...services, uploads, previews }), (input) => contexts.findInputErrors(input))
   const onError = createErrorLogger(dependencies, 'A GraphQL request failed because of an internal error.')
@@ -75,22 +74,14 @@ export async function openHandlers(dependencies: HandlerDependencies) {
   const health = createHealthCheck(dependencies)
   const streams = createStreamHandlers(dependencies, schema, callers)
   const { app, listener, getAddress } = createApplication({
+    ...dependencies,
     ...callers,
     ...(await createFeatureHandlers(dependencies, schema, callers)),
     graphql: graphql.handle,
     events: streams.events,
-    documentation: (app) => mountDocumentation(app, { explorer: config.graphqlExplorer }),
     jwks: () => identity.getJwks(),
     health,
-    spool,
-    metricsToken: config.metricsToken,
-    tracing,
-    readsFromReplica: database.replica !== undefined,
-    metricsElsewhere: config.metricsPort !== undefined,
-    corsOrigins: config.corsOrigins,
-    trustProxy: config.trustProxy,
     graphqlPage: config.graphqlExplorer ? await openGraphqlPage() : undefined,
-    logger,
   })
   return {
     app,

@@ -4,6 +4,8 @@ import express, { type Express, type NextFunction, type Request, type RequestHan
 import helmet from 'helmet'
 import type { Logger } from 'pino'
 import { toPublicError } from '../../access/public-error.js'
+import type { Config } from '../../platform/config/config.js'
+import type { Database } from '../../platform/db/client.js'
 import { AssayError, badUserInput, type FieldError, invalidField, notFound, rejectMethod } from '../../platform/errors/errors.js'
 import { newId } from '../../platform/ids.js'
 import { type Span, type Tracing, withActiveSpan } from '../../platform/telemetry/tracing.js'
@@ -20,6 +22,7 @@ import {
   toLoggedPath,
 } from './caller.js'
 import type { Dashboard } from './dashboard.js'
+import { mountDocumentation } from './documentation.js'
 import { createGraphqlHandler, type GraphqlHandlerDependencies, sendGraphqlError } from './graphql-handler.js'
 import type { Health } from './health.js'
 import { isHalfClosed } from './http-messages.js'
@@ -40,17 +43,12 @@ export interface ApplicationDependencies extends GraphqlHandlerDependencies {
   resumable: { describe: RequestHandler; handle: RequestHandler; exposedHeaders: string[] }
   /** Serves upload links, which have separate CORS rules. */
   uploadLinks: RequestHandler
-  documentation: (app: Express) => void
   jwks(): Promise<unknown>
   health: Health
-  metricsToken: string | undefined
   /** Trace exporter. Undefined if tracing is disabled. */
   tracing: Tracing | undefined
-  metricsElsewhere: boolean
-  /** True if a read replica may serve lists. */
-  readsFromReplica: boolean
-  corsOrigins: string[]
-  trustProxy: false | number | string[]
+  config: Config
+  database: Database
   logger: Logger
 }
 
@@ -66,7 +64,7 @@ export interface Application {
  */
 export function createApplication(dependencies: ApplicationDependencies): Application {
   const app = createExpressApp(dependencies)
-  const getAddress = createAddressReader(app, dependencies.trustProxy)
+  const getAddress = createAddressReader(app, dependencies.config.trustProxy)
   const begin = createRequestLog(dependencies, getAddress)
   const listener: RequestListener = (incoming, response) => {
     // The service has closed its side of this connection and cannot respond, so discard further requests.
@@ -152,10 +150,11 @@ function startSpan(tracing: Tracing, { method, headers }: IncomingMessage, path:
 const getInterface = (path: string) => (path.startsWith('/api/') ? 'rest' : path.startsWith('/graphql') ? 'graphql' : 'other')
 
 function createExpressApp(dependencies: ApplicationDependencies): Express {
+  const { config, database } = dependencies
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
-  app.set('trust proxy', dependencies.trustProxy)
+  app.set('trust proxy', config.trustProxy)
   app.set('query parser', 'simple')
   // Paths are case-sensitive and trailing slashes are significant, so that a proxy's path rules cannot be bypassed.
   app.enable('case sensitive routing')
@@ -164,8 +163,8 @@ function createExpressApp(dependencies: ApplicationDependencies): Express {
   app.use(dependencies.resumable.describe)
   app.use(dependencies.uploadLinks)
   mountUploader(app)
-  if (dependencies.readsFromReplica) app.use(addAgeHeader)
-  if (dependencies.corsOrigins.length > 0) app.use(createCorsHandler(dependencies))
+  if (database.replica) app.use(addAgeHeader)
+  if (config.corsOrigins.length > 0) app.use(createCorsHandler(dependencies))
   registerReadRoutes(app, dependencies)
   app.all('/graphql', createGraphqlHandler(dependencies))
   dependencies.graphqlPage?.mount(app)
@@ -184,7 +183,7 @@ function createExpressApp(dependencies: ApplicationDependencies): Express {
   return app
 }
 
-const createCorsHandler = ({ corsOrigins, resumable }: ApplicationDependencies): RequestHandler =>
+const createCorsHandler = ({ config: { corsOrigins }, resumable }: ApplicationDependencies): RequestHandler =>
   cors({
     origin: corsOrigins.includes('*') ? '*' : corsOrigins,
     exposedHeaders: ['X-Request-Id', 'Link', 'Age', 'RateLimit', 'RateLimit-Policy', 'Retry-After', ...resumable.exposedHeaders],
@@ -193,6 +192,7 @@ const createCorsHandler = ({ corsOrigins, resumable }: ApplicationDependencies):
 
 /** Registers endpoints that support only GET and HEAD. */
 function registerReadRoutes(app: Express, dependencies: ApplicationDependencies): void {
+  const { config, metrics } = dependencies
   const registerReadRoute = (path: string, handler: RequestHandler) => app.route(path).get(handler).all(rejectMethod)
   if (dependencies.download) app.route('/download/:fileId').get(dependencies.download).all(rejectMethod)
   registerReadRoute('/health/live', (_request, response) => void response.json({ status: 'live' }))
@@ -203,14 +203,13 @@ function registerReadRoutes(app: Express, dependencies: ApplicationDependencies)
       .set('Cache-Control', 'no-store')
       .json({ status: ready ? 'ready' : 'not_ready', checks })
   })
-  if (!dependencies.metricsElsewhere)
-    registerReadRoute('/metrics', createMetricsEndpoint(dependencies.metrics, dependencies.metricsToken))
+  if (config.metricsPort === undefined) registerReadRoute('/metrics', createMetricsEndpoint(metrics, config.metricsToken))
   registerReadRoute(
     '/.well-known/jwks.json',
     async (_request, response) => void response.set('Cache-Control', 'public, max-age=300').json(await dependencies.jwks()),
   )
   dependencies.dashboard?.mount(app)
-  dependencies.documentation(app)
+  mountDocumentation(app, { explorer: config.graphqlExplorer })
 }
 
 function createRestListener(dependencies: ApplicationDependencies): RequestHandler {
