@@ -1,6 +1,7 @@
 import 'reflect-metadata'
 import { expect, test } from '@jest/globals'
-import { getBlobFolder, isValidTemplate } from '../../src/features/contexts/context.types.js'
+import { isValidTemplate } from '../../src/features/contexts/context.types.js'
+import { getBlobFolder } from '../../src/features/files/upload.service.js'
 
 test.each([
   '{context_key}/{year}/{month}',

@@ -112,7 +112,7 @@ export const toTimeWindow = ({ startDate, endDate }: { startDate?: string | null
 const parseUtc = (text: string): Date =>
   new Date(/^\d{4}-\d{2}-\d{2}$/.test(text) || /(Z|[+-]\d{2}:\d{2})$/.test(text) ? text : `${text}Z`)
 
-const maxMetadataBytes = 16 * 1024
+export const maxMetadataBytes = 16 * 1024
 // Maximum nesting of metadata. JSON.stringify and PostgreSQL's jsonb parser overflow their stacks at a few thousand levels.
 const maxMetadataLevels = 500
 

@@ -10,7 +10,7 @@ import { getCurrentTime } from '../../platform/clock.js'
 import { Prisma } from '../../platform/db/generated/client.js'
 import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
 import { blockReasons } from '../../platform/errors/block-reasons.js'
-import { conflict, type FieldError, notFound } from '../../platform/errors/errors.js'
+import { conflict, createDisabledContextError, type FieldError, notFound } from '../../platform/errors/errors.js'
 import { getIdTime, newId, parseNumberCursor } from '../../platform/ids.js'
 import { megabyte } from '../../platform/units.js'
 import type { Components } from '../components.js'
@@ -272,6 +272,11 @@ export class FileContextService {
     })
     return changed.finally(() => this.#recent.delete(toCacheKey(actor, contextKey)))
   }
+}
+
+/** Throws 409 if the context does not accept uploads. */
+export function assertActive({ contextKey, status }: FileContext): void {
+  if (status !== 'active') throw createDisabledContextError(contextKey, status)
 }
 
 async function findContextForUpdate(tx: Transaction, actor: Actor, contextKey: string): Promise<ContextRow> {

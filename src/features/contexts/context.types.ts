@@ -12,7 +12,6 @@ import {
   UpdateField,
 } from '../../api/graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../../api/graphql/scalars.js'
-import { createDisabledContextError } from '../../platform/errors/errors.js'
 
 export const ContextStatus = createEnum(
   'ContextStatus',
@@ -199,7 +198,7 @@ export class UpdateContextInput {
   status?: ContextStatus
 }
 
-const placeholder = /\{(context_key|year|month)\}/g
+export const pathPlaceholder = /\{(context_key|year|month)\}/g
 // Control characters, and characters that are reserved in GCS object names, or special in shells and browsers.
 const unsafeInPath = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff\\#?*[\]:"<>|]/
 
@@ -211,7 +210,7 @@ export function isValidTemplate(template: string): boolean {
     Buffer.byteLength(template) <= 255 &&
     template.isWellFormed() &&
     !unsafeInPath.test(template) &&
-    !/[{}]/.test(template.replace(placeholder, '')) &&
+    !/[{}]/.test(template.replace(pathPlaceholder, '')) &&
     segments.every((part) => !['', '.', '..'].includes(part) && part.trim() === part && Buffer.byteLength(part) <= 200)
   )
 }
@@ -220,21 +219,3 @@ export function isValidTemplate(template: string): boolean {
 export const normalizeExtensions = (extensions: readonly string[]): string[] => [
   ...new Set(extensions.map((extension) => extension.replace(/^\./, '').toLowerCase())),
 ]
-
-/** Throws 409 if the context does not accept uploads. */
-export function assertActive({ contextKey, status }: Pick<FileContext, 'contextKey' | 'status'>): void {
-  if (status !== 'active') throw createDisabledContextError(contextKey, status)
-}
-
-/** Returns the storage folder for new blobs in a context. No part of the path comes from the uploading client. */
-export function getBlobFolder(
-  { tenantId, contextKey, storagePathTemplate }: Pick<FileContext, 'tenantId' | 'contextKey' | 'storagePathTemplate'>,
-  createdAt: Date,
-): string {
-  const values: Record<string, string> = {
-    context_key: contextKey,
-    year: String(createdAt.getUTCFullYear()),
-    month: String(createdAt.getUTCMonth() + 1).padStart(2, '0'),
-  }
-  return `${tenantId}/${storagePathTemplate.replace(placeholder, (_, name: string) => values[name]!)}`
-}

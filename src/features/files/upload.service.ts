@@ -8,27 +8,19 @@ import { createContextQuotaError, createTenantQuotaError, StaleWriteError } from
 import type { ReservedPaths } from '../../ledger/reserved-paths.js'
 import type { Actor, UploadLinkRules } from '../../platform/actor.js'
 import { toBlockReason } from '../../platform/errors/block-reasons.js'
-import {
-  AssayError,
-  invalidField,
-  invalidUploadLink,
-  notFound,
-  rejected,
-  storageUnavailable,
-} from '../../platform/errors/errors.js'
+import { AssayError, invalidUploadLink, notFound, rejected, storageUnavailable } from '../../platform/errors/errors.js'
 import { reachFaultPoint } from '../../platform/fault-points.js'
 import { getIdTime, newId } from '../../platform/ids.js'
 import { type Content, type Spooled, sanitizeFilename } from '../../platform/spool/content.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 import { withSpan } from '../../platform/telemetry/tracing.js'
 import { megabyte } from '../../platform/units.js'
-import type { FileContextService } from '../contexts/context.service.js'
-import { assertActive, type FileContext, getBlobFolder } from '../contexts/context.types.js'
+import { assertActive, type FileContextService } from '../contexts/context.service.js'
+import { type FileContext, pathPlaceholder } from '../contexts/context.types.js'
 import { type File, fromStoredResponse, toUploadResponse, type UploadFileArgs, type ValidateFileArgs } from './file.types.js'
 
 // Maximum number of attempts. An attempt fails if the context's rules change, or if the storage path's reservation expires.
 const maxTries = 3
-const maxMetadataBytes = 16 * 1024
 
 interface ReceivedUpload {
   policy: FileContext
@@ -43,8 +35,13 @@ interface Dependencies {
   paths: Pick<ReservedPaths, 'takePath' | 'discardPaths'>
   ledger: Pick<Ledger, 'commit' | 'announceEntryAfter'>
   idempotency: IdempotencyService
-  /** Commits the rejection of a file that was uploaded through a link, and counts it for the link. */
-  uploadLinks: { rejectFile(actor: Actor, entry: Entry): Promise<void> }
+  /** Applies the rules of upload links. */
+  uploadLinks: {
+    narrowRules(context: FileContext, link: UploadLinkRules): FileContext
+    addMetadata(link: UploadLinkRules, metadata: Record<string, unknown>): Record<string, unknown>
+    /** Commits the rejection of a file that was uploaded through a link, and counts it for the link. */
+    rejectFile(actor: Actor, entry: Entry): Promise<void>
+  }
   /** True if `storage` registers existing objects instead of storing new ones. */
   isAdoption?: boolean
   /** Returns the tenant's storage quota and used storage, in bytes. */
@@ -64,7 +61,7 @@ export class UploadService {
       const key = input.idempotencyKey ?? attempt.call.idempotencyKey
       const { uploadLink } = attempt.actor
       const own = input.metadata ?? {}
-      const metadata = uploadLink ? addLinkMetadata(uploadLink, own) : own
+      const metadata = uploadLink ? this.parts.uploadLinks.addMetadata(uploadLink, own) : own
       const checksum = spooled.content?.sha256 ?? null
       const request = { context: input.context, filename, metadata, checksum, sizeBytes: spooled.sizeBytes }
       return await this.parts.idempotency.performOnce(
@@ -136,7 +133,7 @@ export class UploadService {
     if (uploadLink && context?.status !== 'active') throw invalidUploadLink()
     if (!context) throw notFound('context', contextKey)
     attempt.setTarget({ context })
-    if (uploadLink) return narrowRules(context, uploadLink)
+    if (uploadLink) return this.parts.uploadLinks.narrowRules(context, uploadLink)
     assertActive(context)
     return context
   }
@@ -281,18 +278,15 @@ export class UploadService {
   }
 }
 
-/** Returns the context with its own limits or those of the upload link, whichever are stricter. */
-const narrowRules = (context: FileContext, { allowedExtensions, maxSizeMb, sha256 }: UploadLinkRules): FileContext => ({
-  ...context,
-  allowedExtensions: context.allowedExtensions.filter((extension) => allowedExtensions?.includes(extension) ?? true),
-  maxFileSizeMb: Math.min(context.maxFileSizeMb, maxSizeMb ?? Number.POSITIVE_INFINITY),
-  requiredSha256: sha256,
-})
-
-/** Merges the uploader's metadata with the upload link's metadata, which takes precedence. */
-function addLinkMetadata(uploadLink: UploadLinkRules, metadata: Record<string, unknown>): Record<string, unknown> {
-  const merged = { ...metadata, ...uploadLink.metadata }
-  if (Buffer.byteLength(JSON.stringify(merged)) > maxMetadataBytes)
-    throw invalidField('metadata', 'must be at most 16 KiB when combined with the metadata of the upload link')
-  return merged
+/** Returns the storage folder for new blobs in a context. No part of the path comes from the uploading client. */
+export function getBlobFolder(
+  { tenantId, contextKey, storagePathTemplate }: Pick<FileContext, 'tenantId' | 'contextKey' | 'storagePathTemplate'>,
+  createdAt: Date,
+): string {
+  const values: Record<string, string> = {
+    context_key: contextKey,
+    year: String(createdAt.getUTCFullYear()),
+    month: String(createdAt.getUTCMonth() + 1).padStart(2, '0'),
+  }
+  return `${tenantId}/${storagePathTemplate.replace(pathPlaceholder, (_, name: string) => values[name]!)}`
 }

@@ -19,7 +19,7 @@ const isUsable = `(l.revoked_at IS NULL AND l.expires_at > now() AND t.status = 
 
 /** Limits of a link and of its context. Null means that the link has no such limit, or that the context was deleted. */
 interface Limits {
-  allowedExtensions: string[] | null
+  allowedExtensions: readonly string[] | null
   maxSizeMb: number | null
   contextExtensions: string[] | null
   contextSizeMb: number | null

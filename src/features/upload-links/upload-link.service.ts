@@ -1,15 +1,16 @@
 import { createRowToken } from '../../access/secrets.js'
 import { type Page, toPage, toPagePosition, toSkipAndTake } from '../../api/graphql/page.js'
+import { maxMetadataBytes } from '../../api/graphql/rules.js'
 import { type AuditRow, createAuditRow, type Entry } from '../../ledger/entry.js'
 import type { Transaction } from '../../ledger/ledger.js'
-import { type Actor, createSystemActor, hasScope } from '../../platform/actor.js'
-import { badUserInput, conflict, type FieldError, notFound } from '../../platform/errors/errors.js'
+import { type Actor, createSystemActor, hasScope, type UploadLinkRules } from '../../platform/actor.js'
+import { badUserInput, conflict, type FieldError, invalidField, notFound } from '../../platform/errors/errors.js'
 import { getIdTime, isId, newId } from '../../platform/ids.js'
 import type { Components } from '../components.js'
-import type { FileContextService } from '../contexts/context.service.js'
-import { assertActive, type FileContext, normalizeExtensions } from '../contexts/context.types.js'
+import { assertActive, type FileContextService } from '../contexts/context.service.js'
+import { type FileContext, normalizeExtensions } from '../contexts/context.types.js'
 import type { CreateUploadLinkInput, NewUploadLink, UploadLink, UploadLinksArgs } from './upload-link.types.js'
-import { type LinkRow, linkColumns, statusColumn, toUploadLink } from './upload-link-lookup.js'
+import { type LinkRow, linkColumns, statusColumn, toCurrentLimits, toUploadLink } from './upload-link-lookup.js'
 
 /** Maximum number of usable links per tenant. */
 const maxOpenLinks = 10_000
@@ -110,6 +111,21 @@ export class UploadLinkService {
       }
     })
     return toUploadLink(row)
+  }
+
+  /** Returns the context's rules, narrowed by the limits of the upload link. */
+  narrowRules(context: FileContext, link: UploadLinkRules): FileContext {
+    const { allowedExtensions: contextExtensions, maxFileSizeMb: contextSizeMb } = context
+    const { allowedExtensions, maxSizeMb } = toCurrentLimits({ ...link, contextExtensions, contextSizeMb })
+    return { ...context, allowedExtensions, maxFileSizeMb: maxSizeMb, requiredSha256: link.sha256 }
+  }
+
+  /** Merges the uploader's metadata with the upload link's metadata, which takes precedence. */
+  addMetadata(link: UploadLinkRules, metadata: Record<string, unknown>): Record<string, unknown> {
+    const merged = { ...metadata, ...link.metadata }
+    if (Buffer.byteLength(JSON.stringify(merged)) > maxMetadataBytes)
+      throw invalidField('metadata', 'must be at most 16 KiB when combined with the metadata of the upload link')
+    return merged
   }
 
   /** Commits the rejection of a file that was uploaded through a link. Revokes the link after too many rejections. */
