@@ -42,7 +42,9 @@ const documentation = /(?<!licen[cs]e)\.(d\.[cm]?ts|md|markdown)$/i
 export const isFileNotInImage = (path) => isUnusedFile(path) || documentation.test(path)
 
 /** Scripts of the image's package.json: operator commands without the preparation of a clone. */
-export const imageScripts = { start: 'node --max-semi-space-size=4 --heap-growing-percent=100 dist/main.js' }
+export const imageScripts = {
+  start: 'node --max-semi-space-size=4 --heap-growing-percent=100 --no-allocation-site-pretenuring dist/main.js',
+}
 for (const name of ['migrate', 'admin', 'validate']) imageScripts[name] = `node dist/cli/${name}.js`
 
 export function prune(root, skips = isUnusedDependency, isUnused = isUnusedFile) {

@@ -10,7 +10,7 @@ const watch = new URL('./event-loop-monitor.mjs', import.meta.url).href
 export async function startMonitoredService(env) {
   const child = fork(main, [], {
     // `npm start` sets the same flags.
-    execArgv: ['--max-semi-space-size=4', '--heap-growing-percent=100', '--import', watch],
+    execArgv: ['--max-semi-space-size=4', '--heap-growing-percent=100', '--no-allocation-site-pretenuring', '--import', watch],
     env: {
       PATH: process.env.PATH,
       HOME: process.env.HOME,
