@@ -42,7 +42,7 @@ import {
   createTusHeadersHandler,
   exposedHeaders,
 } from './uploads/resumable-uploads.js'
-import type { UploadDependencies } from './uploads/upload-reception.js'
+import type { UploadDependencies } from './uploads/upload-receiver.js'
 import { createSessionHandler } from './users/session-endpoint.js'
 
 interface HandlerDependencies extends AppDependencies {

@@ -28,8 +28,8 @@ import {
   type EndedUpload,
   type UploadDependencies,
   UploadEndedError,
-  UploadReception,
-} from './upload-reception.js'
+  UploadReceiver,
+} from './upload-receiver.js'
 
 const path = '/api/v1/uploads'
 const methods = { collection: ['OPTIONS', 'POST'], upload: ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH'] }
@@ -150,9 +150,9 @@ async function createUpload(dependencies: UploadDependencies, uploadRequest: Upl
   const uploadId = newId('upl')
   const hasBody = hasUploadBody(request.headers)
   if (hasBody) sendContinue(request, response)
-  const upload = await withLock(dependencies, { ...uploadRequest, uploadId }, async (reception) => {
-    const created = await reception.create(uploadId, creation)
-    return hasBody && !created.outcome ? reception.receive(created) : created
+  const upload = await withLock(dependencies, { ...uploadRequest, uploadId }, async (receiver) => {
+    const created = await receiver.create(uploadId, creation)
+    return hasBody && !created.outcome ? receiver.receive(created) : created
   })
   response.set('Location', `${dependencies.prefix}${collection}/${uploadId}`)
   sendProgress(uploadRequest, 201, upload)
@@ -160,8 +160,8 @@ async function createUpload(dependencies: UploadDependencies, uploadRequest: Upl
 
 async function continueUpload(dependencies: UploadDependencies, uploadRequest: UploadRequest, patch: Patch): Promise<void> {
   sendContinue(uploadRequest.request, uploadRequest.response)
-  const upload = await withLock(dependencies, uploadRequest, async (reception) =>
-    reception.resume(await reception.open(uploadRequest.uploadId, patch), patch),
+  const upload = await withLock(dependencies, uploadRequest, async (receiver) =>
+    receiver.resume(await receiver.open(uploadRequest.uploadId, patch), patch),
   )
   sendProgress(uploadRequest, 204, upload)
 }
@@ -171,11 +171,11 @@ async function respondWithOffset(dependencies: UploadDependencies, uploadRequest
   const found = await dependencies.rows.find(uploadRequest.call.requireActor(), uploadRequest.uploadId)
   assertNotEnded(found)
   assertNotPostponed(found)
-  sendOffset(uploadRequest, await withLock(dependencies, uploadRequest, (reception) => reception.open(uploadRequest.uploadId)))
+  sendOffset(uploadRequest, await withLock(dependencies, uploadRequest, (receiver) => receiver.open(uploadRequest.uploadId)))
 }
 
 async function deleteUpload(dependencies: UploadDependencies, uploadRequest: UploadRequest): Promise<void> {
-  await withLock(dependencies, uploadRequest, (reception) => reception.remove(uploadRequest.uploadId))
+  await withLock(dependencies, uploadRequest, (receiver) => receiver.remove(uploadRequest.uploadId))
   uploadRequest.response.set(uploadRequest.call.responseHeaders).set('Cache-Control', 'no-store').status(204).end()
 }
 
@@ -183,12 +183,12 @@ async function deleteUpload(dependencies: UploadDependencies, uploadRequest: Upl
 async function withLock<T>(
   dependencies: UploadDependencies,
   { request, call, method, uploadId }: UploadRequest,
-  work: (reception: UploadReception) => Promise<T>,
+  work: (receiver: UploadReceiver) => Promise<T>,
 ): Promise<T> {
   const lock = new UploadLock(dependencies.pool, call.requireActor(), uploadId)
   if (method !== 'POST') await lock.acquire()
   try {
-    return await work(new UploadReception(dependencies, { call, request, lock }))
+    return await work(new UploadReceiver(dependencies, { call, request, lock }))
   } finally {
     await lock.release()
   }

@@ -104,7 +104,7 @@ export class Spool {
    */
   async receive(source: Readable, limit: () => number, { expectedBytes = 0 } = {}): Promise<Spooled> {
     const announced = expectedBytes > maxAnnouncedBytes + formBytes ? -1 : maxAnnouncedBytes
-    const intake = new UploadReceiver({
+    const intake = new SpoolWriter({
       limit,
       expectedBytes,
       memoryLimit: expectedBytes > 0 ? announced : this.#memoryLimit,
@@ -121,7 +121,7 @@ export class Spool {
   }
 }
 
-interface UploadReceiverOptions {
+interface SpoolWriterOptions {
   /** Called for every chunk, because the limit may not be known until the body arrives. */
   limit(): number
   /** Size that the client declared, or 0. It determines the size of the allocated block. */
@@ -139,7 +139,7 @@ const fileBlockBytes = 128 * 1024
  * Counts and hashes one upload, and stores it in memory or in a temporary file. Chunks are copied into one block. Otherwise, V8
  * would promote pending chunks to the old generation and mark the whole heap.
  */
-class UploadReceiver {
+class SpoolWriter {
   #size = 0
   #block: Buffer = Buffer.alloc(0)
   #used = 0
@@ -148,7 +148,7 @@ class UploadReceiver {
   #handle: FileHandle | undefined
   #hash: Hash | undefined
 
-  constructor(private readonly options: UploadReceiverOptions) {}
+  constructor(private readonly options: SpoolWriterOptions) {}
 
   /**
    * Receives the upload. Returns false if it exceeds its limit. Pauses the source only for disk writes, because frequent pauses

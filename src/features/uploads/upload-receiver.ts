@@ -44,7 +44,7 @@ export function assertNotEnded({ outcome, ...upload }: ResumableUpload): void {
 }
 
 /** Receives and validates an upload's bytes, for one request that holds the upload's lock. */
-export class UploadReception {
+export class UploadReceiver {
   constructor(
     private readonly parts: UploadDependencies,
     private readonly turn: { call: Call; request: IncomingMessage; lock: UploadLock },
