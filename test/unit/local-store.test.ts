@@ -149,6 +149,22 @@ describe('local store', () => {
     await store.assertReady()
   })
 
+  test('lists files of other programs whose paths no blob can have, except in the reserved folder', async () => {
+    const store = await open()
+    await store.put('a/blob', inMemory(Buffer.from('x')), type)
+    await mkdir(join(root, '.assay'))
+    await writeFile(join(root, '.assay/x'), 'reserved')
+    await writeFile(join(root, 'a/line\nbreak'), 'foreign')
+    await writeFile(join(root, `a/${'l'.repeat(201)}`), 'foreign')
+    const listed = []
+    for await (const { path, size } of store.list()) listed.push([path, size])
+    expect(listed).toEqual([
+      ['a/blob', 1],
+      ['a/line\nbreak', 7],
+      [`a/${'l'.repeat(201)}`, 7],
+    ])
+  })
+
   test('immediately reflects the changes that another store makes in the same directory', async () => {
     const [one, two] = [await open(), await open()]
     await one.put('a/b', inMemory(Buffer.from('x')), type)

@@ -7,6 +7,7 @@ import { AssayError, notFound, storageUnavailable } from '../../errors/errors.js
 import { reachFaultPoint } from '../../fault-points.js'
 import type { Content } from '../../spool/content.js'
 import { megabyte } from '../../units.js'
+import { isBlobPath, reservedPrefix } from '../blob-path.js'
 import { BlobExistsError, type BlobStorage, type DownloadGrant, type StoredBlob } from '../blob-storage.js'
 import type { DownloadUrls } from '../signed-url.js'
 import {
@@ -132,10 +133,12 @@ export class LocalStorage implements BlobStorage {
         return paths.next()
       })
       if (next.done) return
-      const stats = await withStorageErrors('list its blobs', () =>
-        stat(this.getFilePath(next.value)).catch(ignoreErrorCode('ENOENT')),
-      )
-      if (stats) yield { path: next.value, size: stats.size, storedAt: stats.mtime }
+      const path = next.value
+      if (path.startsWith(reservedPrefix)) continue
+      // Only other programs store files at paths that no blob can have. Such files are not in fan-out directories.
+      const file = isBlobPath(path) ? this.getFilePath(path) : join(this.root, path)
+      const stats = await withStorageErrors('list its blobs', () => stat(file).catch(ignoreErrorCode('ENOENT')))
+      if (stats) yield { path, size: stats.size, storedAt: stats.mtime }
     }
   }
 
