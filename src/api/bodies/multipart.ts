@@ -37,17 +37,16 @@ export interface FilePart {
 
 /** Reads a multipart/form-data body. The constructor throws 415 for other content types. */
 export class Multipart {
-  readonly #request: IncomingMessage
-  readonly #options: MultipartOptions
   readonly #parser: busboy.Busboy
   readonly #headers: PartHeaders
   #file: Readable | undefined
   #failure: unknown
   #settle: { resolve(): void; reject(error: unknown): void } | undefined
 
-  constructor(request: IncomingMessage, options: MultipartOptions) {
-    this.#request = request
-    this.#options = options
+  constructor(
+    private readonly request: IncomingMessage,
+    private readonly options: MultipartOptions,
+  ) {
     this.#parser = this.#createParser()
     const malformed = 'a part has a malformed Content-Disposition header. Encode double quotes in file names as %22'
     this.#headers = new PartHeaders(this.#parser, () => this.stop(options.broken(malformed)))
@@ -61,13 +60,13 @@ export class Multipart {
       this.#settle = { resolve, reject }
     })
     const stopWithError = (error: unknown) => this.stop(error)
-    const unwatch = watchBody(this.#request, this.#options, stopWithError)
+    const unwatch = watchBody(this.request, this.options, stopWithError)
     this.#parser.on('field', (name, value, { valueTruncated }) =>
-      this.#runOrStopOnError(() => this.#options.onField(name, value, valueTruncated)),
+      this.#runOrStopOnError(() => this.options.onField(name, value, valueTruncated)),
     )
     this.#parser.on('file', (name, stream, { filename }) => this.#onFile(name, stream, filename ?? ''))
     for (const event of ['filesLimit', 'fieldsLimit', 'partsLimit'] as const)
-      this.#parser.on(event, () => this.#runOrStopOnError(() => this.#options.onTooMany()))
+      this.#parser.on(event, () => this.#runOrStopOnError(() => this.options.onTooMany()))
     // Do not remove this listener after the first error. busboy can emit a second one, and an error event without a listener
     // would be thrown.
     this.#parser.on('error', (error) => stopWithError(this.#toMalformedError(error as Error)))
@@ -76,9 +75,9 @@ export class Multipart {
     // time of a 1 MiB upload.
     const onData = (chunk: Buffer) => {
       this.#parser.write(chunk)
-      if (this.#parser.writableLength > 0) this.#request.pause()
+      if (this.#parser.writableLength > 0) this.request.pause()
     }
-    this.#parser.on('drain', () => this.#request.resume())
+    this.#parser.on('drain', () => this.request.resume())
     const onEnd = () => {
       // This callback runs after busboy has parsed all previous chunks. A file that is still open is therefore incomplete.
       this.#parser.write(Buffer.alloc(0), () => {
@@ -86,7 +85,7 @@ export class Multipart {
       })
       this.#parser.end()
     }
-    this.#request.on('data', onData).once('end', onEnd)
+    this.request.on('data', onData).once('end', onEnd)
     try {
       await ended
     } catch (error) {
@@ -95,7 +94,7 @@ export class Multipart {
       throw error
     } finally {
       unwatch()
-      this.#request.off('data', onData).off('end', onEnd).pause()
+      this.request.off('data', onData).off('end', onEnd).pause()
       this.#parser.removeAllListeners('drain')
       this.#parser.destroy()
     }
@@ -124,29 +123,29 @@ export class Multipart {
     })
     // If a file is truncated, busboy emits an error both on the file stream and on the form. Only the first error is reported.
     stream.on('error', (error) => this.stop(this.#failure ?? this.#toMalformedError(error)))
-    this.#runOrStopOnError(() => this.#options.onFile(this.#createPart(name, filename, stream)))
+    this.#runOrStopOnError(() => this.options.onFile(this.#createPart(name, filename, stream)))
   }
 
   #createPart(name: string | undefined, filename: string, stream: Readable): FilePart {
-    const expectedBytes = Number(this.#request.headers['content-length'] ?? 0)
+    const expectedBytes = Number(this.request.headers['content-length'] ?? 0)
     return {
       name,
       filename,
       receive: (limit) =>
-        this.#options.spool.receive(stream, limit, { expectedBytes }).catch((error) => {
+        this.options.spool.receive(stream, limit, { expectedBytes }).catch((error) => {
           throw this.#failure ?? error
         }),
-      readText: () => readText(stream, this.#options.limits.fieldSize),
+      readText: () => readText(stream, this.options.limits.fieldSize),
       skip: () => void stream.resume(),
     }
   }
 
   #createParser(): busboy.Busboy {
-    rejectContentEncoding(this.#request)
-    const { headers } = this.#request
+    rejectContentEncoding(this.request)
+    const { headers } = this.request
     if (!/^multipart\/form-data\s*(;|$)/i.test(headers['content-type'] ?? ''))
       throw createUnsupportedError('An upload must be multipart/form-data with a boundary.')
-    const { limits } = this.#options
+    const { limits } = this.options
     try {
       return busboy({
         headers,
@@ -163,7 +162,7 @@ export class Multipart {
   }
 
   #toMalformedError(error: Error): AssayError {
-    return error instanceof AssayError ? error : this.#options.broken(error.message)
+    return error instanceof AssayError ? error : this.options.broken(error.message)
   }
 }
 

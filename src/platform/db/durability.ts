@@ -9,20 +9,17 @@ import type { PoolLogger } from './queries.js'
  * must not sign or send data that a crash could undo.
  */
 export class Durability {
-  readonly #pool: Pool
-  readonly #logger: PoolLogger
-  readonly #flushes: Batcher<void, void>
+  readonly #flushes = new Batcher<void, void>({
+    run: async (callers) => {
+      await this.pool.query(waitedCommit)
+      return callers
+    },
+  })
 
-  constructor(pool: Pool, logger: PoolLogger) {
-    this.#pool = pool
-    this.#logger = logger
-    this.#flushes = new Batcher({
-      run: async (callers) => {
-        await pool.query(waitedCommit)
-        return callers
-      },
-    })
-  }
+  constructor(
+    private readonly pool: Pool,
+    private readonly logger: PoolLogger,
+  ) {}
 
   /** Returns an SQL expression that is true if all rows visible to its statement are durable. */
   readonly getExpression = cacheUntilFailure(() => this.#chooseExpression())
@@ -34,15 +31,15 @@ export class Durability {
 
   async #chooseExpression(): Promise<string> {
     // On Citus, the coordinator's log position does not cover the workers. Commits are synchronous, so visible rows are durable.
-    if (await hasCitus(this.#pool)) return 'true'
+    if (await hasCitus(this.pool)) return 'true'
     try {
-      await this.#pool.query(`SELECT ${byLogPosition}`)
+      await this.pool.query(`SELECT ${byLogPosition}`)
       return byLogPosition
     } catch (error) {
       // PostgreSQL's own errors have a severity. An error without one means that the database did not respond.
       if (!(error as { code?: string; severity?: string }).severity) throw error
       const { message } = error as Error
-      this.#logger.warn(
+      this.logger.warn(
         { reason: message },
         'The database rejects the functions that report its WAL position. Each read of new events therefore waits for one extra commit.',
       )

@@ -98,18 +98,16 @@ type Receive = (limit: () => number) => Promise<Spooled>
 
 /** A file in a request. The request may still be receiving it. */
 export class IncomingFile {
-  readonly #name: string | Promise<string>
-  readonly #receive: Receive
   #isReceived = false
 
-  constructor(name: string | Promise<string>, receive: Receive) {
-    this.#name = name
-    this.#receive = receive
-  }
+  constructor(
+    private readonly name: string | Promise<string>,
+    private readonly receiveFile: Receive,
+  ) {}
 
   /** Returns the untrusted file name from the client. See `sanitizeFilename`. */
   async getName(): Promise<string> {
-    return this.#name
+    return this.name
   }
 
   /** Receives up to `limit()` bytes. The caller must dispose of the result. */
@@ -118,7 +116,7 @@ export class IncomingFile {
     if (this.#isReceived)
       throw invalidField('file', 'must be used in only one GraphQL field. Send a separate file part for each field')
     this.#isReceived = true
-    return this.#receive(limit)
+    return this.receiveFile(limit)
   }
 }
 
