@@ -1,6 +1,15 @@
 import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
-import { DeleteObjectCommand, GetObjectCommand, HeadObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
+import {
+  AbortMultipartUploadCommand,
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListMultipartUploadsCommand,
+  type ListMultipartUploadsCommandInput,
+  ListObjectsV2Command,
+  PutObjectCommand,
+} from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import { notFound, storageUnavailable } from '../../errors/errors.js'
 import { type BlobDownloadGrant, BlobExistsError, createAttachmentHeader } from '../blob-storage.js'
@@ -18,7 +27,6 @@ import { readContent } from '../bucket/connection.js'
 import { updateChecksum } from '../bucket/content.js'
 import { BucketError, type BucketLimits, ignoreHttpStatus } from '../bucket/retry.js'
 import { S3Access, type S3Options } from './access.js'
-import { abortUploads, listObjects } from './lists.js'
 import {
   copyObject,
   getPartSize,
@@ -99,8 +107,25 @@ class S3Bucket implements BucketApi {
     )
   }
 
-  listPage(query: Parameters<BucketApi['listPage']>[0]): Promise<BucketPage> {
-    return listObjects(this.#access, query)
+  listPage({ prefix, after, pageToken }: Parameters<BucketApi['listPage']>[0]): Promise<BucketPage> {
+    const input = {
+      Bucket: this.bucketName,
+      Prefix: prefix,
+      EncodingType: 'url' as const,
+      ...(after !== undefined && { StartAfter: after }),
+      ...(pageToken !== undefined && { ContinuationToken: pageToken }),
+    }
+    return this.#access.withRetries({ action: 'list its blobs' }, async (signal) => {
+      const page = await this.#access.send(new ListObjectsV2Command(input), signal)
+      if (page.IsTruncated && !page.NextContinuationToken)
+        throw new BucketError(502, 'the response is a truncated list without a token for the next page')
+      const objects = (page.Contents ?? []).map(({ Key = '', Size = 0, LastModified }) => ({
+        path: decodeKey(Key),
+        size: Size,
+        storedAt: LastModified ?? new Date(0),
+      }))
+      return { objects, nextPageToken: page.IsTruncated ? page.NextContinuationToken : undefined }
+    })
   }
 
   sign(name: string, grant: BlobDownloadGrant): Promise<string> {
@@ -114,8 +139,30 @@ class S3Bucket implements BucketApi {
     )
   }
 
-  abortUploads(prefix: string, before: Date): Promise<number> {
-    return abortUploads(this.#access, prefix, before)
+  async abortUploads(prefix: string, before: Date): Promise<number> {
+    let aborted = 0
+    let marker: { KeyMarker?: string; UploadIdMarker?: string } | undefined = {}
+    while (marker) {
+      const input: ListMultipartUploadsCommandInput = { Bucket: this.bucketName, Prefix: prefix, EncodingType: 'url', ...marker }
+      const page = await this.#access.withRetries({ action: 'list unfinished uploads' }, (signal) =>
+        this.#access.send(new ListMultipartUploadsCommand(input), signal),
+      )
+      for (const { Key, UploadId, Initiated } of page.Uploads ?? []) {
+        if (!Key || !UploadId || !Initiated || Initiated > before) continue
+        const abort = new AbortMultipartUploadCommand({ Bucket: this.bucketName, Key: decodeKey(Key), UploadId })
+        // Ignore status 404, because it means that another replica has already aborted the upload.
+        await this.#access.withRetries({ action: 'abort an unfinished upload' }, (signal) =>
+          this.#access.send(abort, signal).catch(ignoreHttpStatus(404)),
+        )
+        aborted++
+      }
+      const { NextKeyMarker, NextUploadIdMarker } = page
+      marker =
+        page.IsTruncated && NextKeyMarker
+          ? { KeyMarker: decodeKey(NextKeyMarker), ...(NextUploadIdMarker && { UploadIdMarker: NextUploadIdMarker }) }
+          : undefined
+    }
+    return aborted
   }
 
   assertClock(): void {
@@ -205,5 +252,8 @@ async function hashContent({ content, path }: BucketUpload): Promise<string> {
     new Error(`The blob path is '${path}'.`),
   )
 }
+
+// With `encoding-type=url`, '+' represents a space.
+const decodeKey = (key: string) => decodeURIComponent(key.replaceAll('+', ' '))
 
 const computeSha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
