@@ -111,7 +111,7 @@ describe('resumable uploads', () => {
     expect((await own.admin.get('/stats')).body.data.files_uploaded.total).toBe(1)
   })
 
-  test('returns 201 with the file if a request creates a resumable upload with all bytes', async () => {
+  test('returns 201 and the file if the request that creates a resumable upload contains all of its bytes', async () => {
     const content = Buffer.from('all at once')
     const response = await tus.create('notes', 'once.txt', content.length, {}, content)
     expect(response.status).toBe(201)

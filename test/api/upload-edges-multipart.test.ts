@@ -138,7 +138,7 @@ describe('GraphQL uploads', () => {
       'there are too many files',
       [operations('notes'), map, ...Array.from({ length: 11 }, (_, at) => ({ ...file, name: `${at}` }))],
     ],
-  ])('returns the reason for a rejected GraphQL upload if %s', async (_what, parts, ...[options]) => {
+  ])('returns the rejection reason for a GraphQL upload if %s', async (_what, parts, ...[options]) => {
     const before = await uploads.countUploadCalls()
     const response = await graphql(parts, options)
     expect(response.status).toBeLessThan(500)

@@ -93,7 +93,7 @@ describe('uploads in progress through a link', () => {
     ],
     ['the link is used up', (used) => used.put('other.txt', 'the first')],
   ]
-  test.each(changes)('stores nothing through a link if %s during the upload', async (_case, change) => {
+  test.each(changes)('does not store a file uploaded through a link if %s during the upload', async (_case, change) => {
     const used = await link()
     const upload = await startHalfUpload(used)
     await change(used)
@@ -127,7 +127,7 @@ describe('uploads in progress through a link', () => {
     expect(await getLink(used)).toMatchObject({ accepted_files: 0 })
   })
 
-  test('stores nothing through a link if its creator is disabled during the upload', async () => {
+  test('does not store a file uploaded through a link if its creator is disabled during the upload', async () => {
     const user = await tenant.createUser(['upload'])
     const used = await link({}, user)
     expect((await used.rules()).status).toBe(200)
@@ -139,7 +139,7 @@ describe('uploads in progress through a link', () => {
     expect((await used.rules()).status).toBe(404)
   })
 
-  test('stores nothing through a link if its creator loses the upload scope during the upload', async () => {
+  test('does not store a file uploaded through a link if its creator loses the upload scope during the upload', async () => {
     const user = await tenant.createUser(['upload', 'metadata'])
     const used = await link({}, user)
     const upload = await startHalfUpload(used)
@@ -179,7 +179,7 @@ describe('uploads in progress through a link', () => {
     expect(await verify()).toEqual(healthy)
   })
 
-  test('stores nothing through a link if the context is disabled during the upload', async () => {
+  test('does not store a file uploaded through a link if the context is disabled during the upload', async () => {
     await tenant.createContext('closing')
     const used = await LinkClient.create(tenant.admin, 'closing')
     const upload = await startHalfUpload(used)

@@ -74,7 +74,7 @@ test('prints the documented output of the command-line tour', async () => {
     expect({ typed, printed: printed[place]!.trim() }).toEqual({ typed, printed: expect.stringMatching(toPattern(shown)) })
 })
 
-test('the documentation uses no unscoped packages, whose names anyone could register', () => {
+test('the documentation does not use unscoped packages, because anyone could register their names', () => {
   const folders = ['', 'docs/', 'packages/client/', 'packages/uploader/']
   const pages = folders.flatMap((folder) =>
     readdirSync(new URL(folder, root))

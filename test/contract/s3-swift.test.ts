@@ -40,7 +40,7 @@ describeWith('swift-proxy-server')('OpenStack Swift with the S3 API', () => {
   test('rejects a store without conditional writes unless the operator accepts the risk', async () => {
     const strict = bucket.openStorage('strict')
     await expect(strict.assertReady()).rejects.toThrow('S3_UNCONDITIONAL_WRITES=true')
-    expect(await strict.testGuarantees()).toEqual({ conditionalWrites: 'unsupported', checksums: 'kept' })
+    expect(await strict.testGuarantees()).toEqual({ conditionalWrites: 'unsupported', checksums: 'enforced' })
     await strict.close()
   })
 })

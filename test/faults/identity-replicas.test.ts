@@ -135,7 +135,7 @@ describe('two replicas in two processes with one database', () => {
     expect(await measurePropagation(() => on(one, token).graphql('mutation { signOut }'), there, 401)).toBeLessThan(1000)
   })
 
-  test('rejects on one replica a user who was disabled on the other', async () => {
+  test('rejects a user on one replica after the user is disabled on the other', async () => {
     const invited = await one.graphql(
       'mutation { inviteUser(input: { email: "eve@example.com", name: "Eve", scopes: [metadata], password: "a password of hers" }) { user { userId } } }',
     )

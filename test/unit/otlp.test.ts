@@ -4,7 +4,7 @@ import { expect, test } from '@jest/globals'
 import type { SpanExporter } from '@opentelemetry/sdk-trace-base'
 import { createExporterWithTimeout, openOtlp } from '../../src/platform/telemetry/otlp.js'
 
-test('closes the telemetry exporter even if the collector never ends the export', async () => {
+test('closes the telemetry exporter even if the collector never responds', async () => {
   const collector = createServer((socket) =>
     socket
       .on('error', () => {})

@@ -221,7 +221,7 @@ describe('XML files', () => {
     expect(await findMaliciousConstruction(readXml, sample.deepXml(1001))).toBe('xml_nesting')
   })
 
-  test('reports an XML entity that refers to a file without reading the file', async () => {
+  test('reports an external XML entity without reading the file that it refers to', async () => {
     const verdict = await read(readXml, '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>&x;</a>')
     expect(verdict).toMatchObject({ sound: true, notes: [expect.stringContaining('not fetched')] })
     expect(JSON.stringify(verdict)).not.toContain('root:')

@@ -27,7 +27,8 @@ interface UploadFormOptions {
   /** Fixed context and maximum file size in bytes. Undefined if the form selects the context. */
   fixed?: FixedContext | undefined
   /**
-   * Finds the context's rules, whose maximum file size limits the rest of the upload. Undefined if the context does not exist.
+   * Returns the context's rules, or undefined if the context does not exist. Their maximum file size applies to the rest of the
+   * upload.
    */
   getRules: (contextKey: string) => Promise<Rules | undefined>
 }

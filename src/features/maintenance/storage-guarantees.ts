@@ -69,7 +69,7 @@ class StorageGuaranteeTests {
     if (this.storage instanceof BucketStorage) {
       const { conditionalWrites } = await this.storage.testGuarantees()
       assert(conditionalWrites !== 'unsupported', 'The store does not support conditional writes.')
-      assert(conditionalWrites === 'kept', 'The store ignores write conditions.')
+      assert(conditionalWrites === 'enforced', 'The store ignores write conditions.')
     }
     const path = await this.#putObject('once', Buffer.from('first'))
     const second = await this.storage.put(path, createMemoryContent(Buffer.from('second')), type).catch((error) => error)
@@ -80,7 +80,7 @@ class StorageGuaranteeTests {
   async testChecksums(): Promise<void> {
     if (!(this.storage instanceof BucketStorage)) throw new NotApplicable('The local store does not verify checksums.')
     const { checksums } = await this.storage.testGuarantees()
-    assert(checksums === 'kept', 'The store accepted content with an incorrect checksum.')
+    assert(checksums === 'enforced', 'The store accepted content with an incorrect checksum.')
   }
 
   async testContent(size: number): Promise<void> {

@@ -18,8 +18,8 @@ const maxBlocks = 10
 const missingEndMessage = 'the file is truncated: the end marker (EOI) is missing'
 
 /**
- * Checks the entropy-coded data of a sequential JPEG. Unlike libvips, rejects excess codes and a missing end marker. For other
- * coding processes, returns neither a problem nor `plain`.
+ * Checks the entropy-coded data of a sequential JPEG. Unlike libvips, rejects excess codes and a missing end marker. Other
+ * coding processes, such as progressive, are not checked: the result then has no problem, and `plain` is false.
  */
 export const checkScans = (source: RandomAccessSource, limits: ReaderLimits): ScanResult =>
   new ScanChecker(source, limits).checkAllScans()

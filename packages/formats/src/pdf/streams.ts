@@ -23,7 +23,7 @@ export function* findStreams(source: RandomAccessSource, step: () => void): Gene
   for (let at = 0; at < source.size; ) {
     step()
     const bytes = source.read(at, windowBytes)
-    // The search includes the data of streams. Otherwise, a fake stream in a string could hide the next stream.
+    // Search the data of streams too. If it were skipped, a fake `stream` keyword in a string could hide the next stream.
     for (let found = bytes.indexOf(keyword); found >= 0; found = bytes.indexOf(keyword, found + keyword.length)) {
       const stream = readStream(source, at + found, ends)
       if (stream) yield stream

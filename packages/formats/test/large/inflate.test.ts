@@ -26,7 +26,7 @@ async function findProblem(work: Promise<unknown>): Promise<string | undefined> 
   )
 }
 
-describe.each(kinds)('data compressed in the format %s', (kind) => {
+describe.each(kinds)('data in %s format', (kind) => {
   const packed = packers[kind](content)
 
   test('inflates data in chunks of any size and reports the length of the compressed data', async () => {

@@ -173,10 +173,10 @@ const readAll = async (stream: Readable): Promise<Buffer> => Buffer.concat(await
 
 /** Guarantees that only a bucket's server can provide. */
 export interface BucketGuarantees {
-  /** `kept`: the bucket rejects a conditional write if the object already exists. */
-  conditionalWrites: 'kept' | 'ignored' | 'unsupported'
-  /** `kept`: the bucket rejects content that does not match its checksum. */
-  checksums: 'kept' | 'ignored'
+  /** `enforced`: the bucket rejects a conditional write if the object already exists. */
+  conditionalWrites: 'enforced' | 'ignored' | 'unsupported'
+  /** `enforced`: the bucket rejects an upload whose content does not match the checksum sent with it. */
+  checksums: 'enforced' | 'ignored'
 }
 
 /** Thrown if the bucket could lose or damage files. In this case, the service does not start. */
@@ -196,15 +196,18 @@ async function testBucketGuarantees(api: BucketApi, prefix: string): Promise<Buc
     const overwritten = await findRejectionStatus(api, { name: conditional, bytes: second, ifAbsent: true }, [412, 501])
     const written = await findRejectionStatus(api, { name: damaged, bytes: first, checksummedBytes: second }, [400])
     return {
-      conditionalWrites: overwritten === 501 ? 'unsupported' : overwritten === 412 ? 'kept' : 'ignored',
-      checksums: written === 400 ? 'kept' : 'ignored',
+      conditionalWrites: overwritten === 501 ? 'unsupported' : overwritten === 412 ? 'enforced' : 'ignored',
+      checksums: written === 400 ? 'enforced' : 'ignored',
     }
   } finally {
     for (const name of names) await api.remove({ name, path: 'a test object' }).catch(() => {})
   }
 }
 
-/** Returns the status with which the bucket rejects the write, or undefined if it stores the object. Throws any other error. */
+/**
+ * Returns the status if the bucket rejects the write with one of `expectedStatuses`, or undefined if the bucket stores the object.
+ * Rethrows all other errors.
+ */
 async function findRejectionStatus(api: BucketApi, write: TestWrite, expectedStatuses: number[]): Promise<number | undefined> {
   try {
     await api.write(write)

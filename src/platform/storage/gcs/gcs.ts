@@ -48,7 +48,7 @@ class GcsBucket implements BucketApi {
     await this.remove(upload, { ifGenerationMatch: stored.generation })
     throw storageUnavailable(
       'The stored object does not match the uploaded content (the size or CRC32C differs). The object was deleted. Retry the upload.',
-      new Error(`The blob path is '${path}'.`),
+      new Error(`Affected blob path: '${path}'.`),
     )
   }
 

@@ -249,7 +249,7 @@ async function hashContent({ content, path }: BucketUpload): Promise<string> {
   if (found === content.sha256) return found
   throw storageUnavailable(
     "The upload's temporary file has changed. Nothing was stored. Retry the upload.",
-    new Error(`The blob path is '${path}'.`),
+    new Error(`Affected blob path: '${path}'.`),
   )
 }
 
