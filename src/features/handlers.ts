@@ -105,8 +105,7 @@ function createCallDependencies(dependencies: HandlerDependencies) {
   const { identity, limits, security } = dependencies.services
   const callers = {
     authenticate: identity.authenticate,
-    countRejectedCredential: limits.countRejectedCredential.bind(limits),
-    hasReachedFailureLimit: limits.hasReachedFailureLimit.bind(limits),
+    limits,
     admission: createAdmission(dependencies),
     security,
     metrics: dependencies.metrics,

@@ -4,6 +4,7 @@ import type { Express } from 'express'
 import type { Admission } from '../../access/admission.js'
 import type { Authentication } from '../../access/authenticate.js'
 import { Call } from '../../access/call.js'
+import type { RateLimits } from '../../access/rate-limits.js'
 import type { SecurityTrail } from '../../access/security-trail.js'
 import { type Origin, sanitizeUserAgent } from '../../platform/actor.js'
 import { forbidden, unauthenticated } from '../../platform/errors/errors.js'
@@ -16,11 +17,7 @@ export interface IdentifiedRequest extends IncomingMessage {
 
 export interface CallerDependencies {
   authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication>
-  /**
-   * Counts a rejected credential that does not belong to a known API key. Throws 429 if the address has sent too many such
-   * credentials.
-   */
-  countRejectedCredential(ip: string): Promise<void>
+  limits: RateLimits
   admission: Admission
   security: SecurityTrail
   metrics: Metrics
@@ -65,7 +62,8 @@ export async function authenticateCall(
   dependencies.metrics.refusedCredentials.inc({ reason: found.reason })
   // Rejecting a known API key is cheap, so it is not limited. All other rejected credentials count towards the limit for the
   // client's address.
-  if (found.owner?.kind !== 'api_key' && found.outcome === 'rejected') await dependencies.countRejectedCredential(origin.ip)
+  if (found.owner?.kind !== 'api_key' && found.outcome === 'rejected')
+    await dependencies.limits.countRejectedCredential(origin.ip)
   const owner = found.owner ?? (await found.findOwner?.())
   if (owner)
     dependencies.security.recordEvent({

@@ -4,6 +4,7 @@ import type { Admission } from '../../access/admission.js'
 import { suspendedTenant } from '../../access/authenticate.js'
 import { Call } from '../../access/call.js'
 import type { Endpoint } from '../../access/endpoint.js'
+import type { RateLimits } from '../../access/rate-limits.js'
 import { getTarget, type IdentifiedRequest } from '../../api/http/caller.js'
 import { forbidden, notFound, rejectMethod, unauthenticated } from '../../platform/errors/errors.js'
 import type { LogService } from './log.service.js'
@@ -14,9 +15,7 @@ interface Dependencies {
   logShares: LogShareService
   admission: Admission
   createCall(request: Request): Promise<Call>
-  /** Counts an invalid token. Throws 429 if the IP address has sent too many invalid tokens. */
-  countRejectedCredential(ip: string): Promise<void>
-  hasReachedFailureLimit(ip: string): Promise<boolean>
+  limits: RateLimits
 }
 
 type LogEndpoint = (tenantId: string, response: Response, path: string) => Promise<void>
@@ -82,10 +81,10 @@ async function createLogReaderCall(dependencies: Dependencies, request: Request,
   const { callId: id, address: ip } = request as Request & IdentifiedRequest
   const origin = { ip, userAgent: '' }
   const reader = await dependencies.logShares.findReader(token, {
-    isSuspectAddress: await dependencies.hasReachedFailureLimit(ip),
+    isSuspectAddress: await dependencies.limits.hasReachedFailureLimit(ip),
   })
   if (!reader) {
-    await dependencies.countRejectedCredential(origin.ip)
+    await dependencies.limits.countRejectedCredential(origin.ip)
     throw unauthenticated('This log token is unknown, revoked or expired. Ask an admin of the tenant for a new one.')
   }
   if (reader.isSuspended) throw forbidden(suspendedTenant)

@@ -2,6 +2,7 @@ import cors from 'cors'
 import { type Request, type RequestHandler, type Response, Router } from 'express'
 import type { Admission } from '../../access/admission.js'
 import { Call } from '../../access/call.js'
+import type { RateLimits } from '../../access/rate-limits.js'
 import { sendJson } from '../../api/bodies/json-responses.js'
 import { type IdentifiedRequest, watchDisconnect } from '../../api/http/caller.js'
 import { acceptsHtml } from '../../api/http/static-files.js'
@@ -32,9 +33,7 @@ interface Dependencies {
     ): Promise<void>
     hasOutcome(actor: Actor, uploadId: string): Promise<boolean>
   }
-  /** Counts a rejected token. Throws 429 if the IP address has sent too many rejected tokens. */
-  countRejectedCredential(ip: string): Promise<void>
-  hasReachedFailureLimit(ip: string): Promise<boolean>
+  limits: RateLimits
 }
 
 interface LinkRequest {
@@ -99,10 +98,10 @@ async function handleLinkRequest(
  */
 async function authenticateLink(dependencies: Dependencies, request: Request & IdentifiedRequest): Promise<PresentedLink> {
   const { address } = request
-  const isSuspectAddress = await dependencies.hasReachedFailureLimit(address)
+  const isSuspectAddress = await dependencies.limits.hasReachedFailureLimit(address)
   const link = await dependencies.lookup.findByToken(String(request.params.token), { isSuspectAddress })
   if (link && (!isUsedUp(link) || (await isRetry(dependencies, request, link)))) return link
-  await dependencies.countRejectedCredential(address)
+  await dependencies.limits.countRejectedCredential(address)
   throw invalidUploadLink()
 }
 
