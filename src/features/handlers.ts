@@ -236,19 +236,15 @@ function toUploadDependencies(dependencies: HandlerDependencies): UploadDependen
 }
 
 function createHealthCheck(dependencies: HandlerDependencies): Health {
-  const { services, database, spool, scanner, isDiskFull = () => false, siblings, selfTest, logger } = dependencies
+  const { services, database, scanner, isDiskFull = () => false, selfTest } = dependencies
   return new Health({
-    pool: database.pool,
+    ...dependencies,
     storage: services.storage,
-    spool,
     scanner: scanner.url === 'none:' ? null : scanner,
     isDiskFull,
-    processes: siblings && (() => ({ running: siblings.state.running, total: siblings.self.count })),
-    replicaBehindMs: database.replica && (() => database.replica!.getLagMs()),
     storageFindings: () => countStorageFindings(database.pool),
     findRejectedStatements: () => selfTest.findFailure(),
     // Errors are ignored, because the database's health check already reports an outage.
     rescanFailures: () => services.rescans.getFailureSummary().catch(() => undefined),
-    onDown: (dependency, error) => logger.warn({ dependency, err: error }, 'A dependency is down.'),
   })
 }

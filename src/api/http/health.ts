@@ -1,8 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
+import type { Logger } from 'pino'
 import { toPublicError } from '../../access/public-error.js'
 import type { VirusScanner } from '../../inspection/scanners/virus-scanner.js'
 import { synchronizeClock } from '../../platform/clock.js'
+import type { Database } from '../../platform/db/client.js'
+import type { ReadReplica } from '../../platform/db/read-replica.js'
+import type { Siblings } from '../../platform/processes/siblings.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 
 type Condition = { status: 'up' | 'degraded' | 'down' | 'off'; reason?: string } & Record<string, unknown>
@@ -14,23 +18,22 @@ interface RescanFailures {
 }
 
 interface Dependencies {
-  pool: Pool
+  database: Database
   storage: BlobStorage
   spool: { assertReady(): Promise<void> }
   /** Null if no scanner is configured. The service is still ready, but rejects uploads to contexts that require virus scans. */
   scanner: VirusScanner | null
   /** Returns true if the embedded database's disk is full. If it is full, uploads are rejected. */
   isDiskFull: () => boolean
-  /** Returns how many of the processes that share the port are running. Undefined if there is only one process. */
-  processes?: (() => { running: number; total: number }) | undefined
-  /** Returns the lag of the read replica in milliseconds. Undefined if no replica is configured. */
-  replicaBehindMs?: (() => Promise<number>) | undefined
+  /** Other processes behind the same port. Undefined if there is only one process. */
+  siblings?: Siblings | undefined
   /** Returns the number of unresolved reconciliation findings. These findings do not make the service unready. */
   storageFindings: () => Promise<number>
   /** Returns the kind of SQL statements that the database rejects, or undefined if it accepts all statements. */
   findRejectedStatements: () => Promise<string | undefined>
   /** Returns how many files could not be rescanned, or undefined if there are none. */
   rescanFailures: () => Promise<RescanFailures | undefined>
+  logger: Logger
 }
 
 const freshMs = 5_000
@@ -42,19 +45,11 @@ const maxAheadMs = 5_000
 /** Checks whether the service is ready. The checks call the dependencies at most once every five seconds. */
 export class Health {
   readonly #checks: Record<string, () => Promise<Condition>>
-  readonly #onDown: (dependency: string, error: unknown) => void
   readonly #down = new Set<string>()
   #stopping = false
   #last: { at: number; answer: Promise<{ ready: boolean; checks: Record<string, Condition> }> } | undefined
 
-  constructor({
-    onDown,
-    ...dependencies
-  }: Dependencies & {
-    /** Called once each time a dependency becomes unavailable. */
-    onDown: (dependency: string, error: unknown) => void
-  }) {
-    this.#onDown = onDown
+  constructor(private readonly dependencies: Dependencies) {
     this.#checks = createChecks(dependencies)
   }
 
@@ -99,14 +94,17 @@ export class Health {
     }
   }
 
-  #reportUnavailable(name: string, error: unknown): void {
-    if (!this.#down.has(name)) this.#onDown(name, error)
-    this.#down.add(name)
+  /** Logs the error once each time a dependency becomes unavailable. */
+  #reportUnavailable(dependency: string, error: unknown): void {
+    const { logger } = this.dependencies
+    if (!this.#down.has(dependency)) logger.warn({ dependency, err: error }, 'A dependency is down.')
+    this.#down.add(dependency)
   }
 }
 
 function createChecks(dependencies: Dependencies): Record<string, () => Promise<Condition>> {
-  const { pool, scanner, processes, replicaBehindMs, rescanFailures } = dependencies
+  const { scanner, siblings, rescanFailures } = dependencies
+  const { pool, replica } = dependencies.database
   return {
     database: async () => {
       await pool.query('SELECT 1')
@@ -119,8 +117,8 @@ function createChecks(dependencies: Dependencies): Record<string, () => Promise<
         .then(toSelfTestCondition, () => ({ status: 'off', reason: 'The database is unavailable.' })),
     clock: () => checkClock(pool),
     storage: () => checkStorage(dependencies),
-    ...(replicaBehindMs && { replica: () => checkReplica(replicaBehindMs) }),
-    ...(processes && { processes: async () => toProcessesCondition(processes()) }),
+    ...(replica && { replica: () => checkReplica(replica) }),
+    ...(siblings && { processes: async () => checkProcesses(siblings) }),
     scanner: () => checkScanner(scanner),
     ...(scanner && { rescan: async () => toRescanCondition(await rescanFailures()) }),
   }
@@ -176,18 +174,15 @@ const toRescanCondition = (failures: RescanFailures | undefined): Condition => {
 }
 
 // The status is not "down", because the remaining processes still serve requests.
-const toProcessesCondition = ({ running, total }: { running: number; total: number }): Condition => ({
-  status: running < total ? 'degraded' : 'up',
-  running,
-  of: total,
-  ...(running < total && {
-    reason: `${total - running} of ${total} processes are not serving requests. They are being restarted.`,
-  }),
-})
+function checkProcesses({ state: { running }, self: { count } }: Siblings): Condition {
+  if (running >= count) return { status: 'up', running, of: count }
+  const reason = `${count - running} of ${count} processes are not serving requests. They are being restarted.`
+  return { status: 'degraded', running, of: count, reason }
+}
 
 // The status is not "down", because the primary serves the reads instead.
-const checkReplica = (getLagMs: () => Promise<number>): Promise<Condition> =>
-  getLagMs().then(
+const checkReplica = (replica: ReadReplica): Promise<Condition> =>
+  replica.getLagMs().then(
     (ms) => ({ status: 'up', behind_seconds: Number.isFinite(ms) ? Math.round(ms / 100) / 10 : null }),
     () => ({ status: 'degraded', reason: 'The read replica is unavailable, so the primary serves all reads. See the log.' }),
   )
