@@ -256,8 +256,8 @@ describe('first-visit link', () => {
   })
 })
 
-describe('me query', () => {
-  test('returns null from the me query without a credential, but an error if the credential is invalid', async () => {
+describe('`me` query', () => {
+  test('returns null from the `me` query without a credential, but an error if the credential is invalid', async () => {
     expect((await queryMe({})).body).toEqual({ data: { me: null } })
     const bad = await queryMe({ authorization: 'Bearer assay_unknown' })
     expect(bad.body.errors[0].extensions.code).toBe('UNAUTHENTICATED')

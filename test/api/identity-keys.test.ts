@@ -216,7 +216,7 @@ describe('key and user changes during an upload', () => {
     return { status, code: JSON.parse(text).error?.code }
   }
 
-  test('stores an upload if its key does not change during the upload', async () => {
+  test('stores an upload if its key remains valid throughout the upload', async () => {
     const tenant = await world.createTenant()
     await tenant.createContext('inbox')
     const key = await tenant.createKey(['upload'])

@@ -149,7 +149,7 @@ test('starts Swagger UI with empty filters, so that a list returns all items', (
   expect(filled).toEqual([])
 })
 
-test('describes the root types of the GraphQL schema', async () => {
+test('the GraphQL schema describes its root types', async () => {
   const query = '{ __schema { queryType { description } mutationType { description } subscriptionType { description } } }'
   const { queryType, mutationType, subscriptionType } = (await tenant.admin.graphql(query)).body.data.__schema
   for (const { description } of [queryType, mutationType, subscriptionType]) expect(description).toMatch(/^[A-Z].{20,}\.$/)

@@ -89,7 +89,7 @@ describe('single-use download URLs', () => {
     expect([await status(downloadUrl), await status(downloadUrl)]).toEqual([200, 403])
   })
 
-  test('rejects a single-use download URL if the bucket serves downloads directly', async () => {
+  test('rejects a request for a single-use download URL if the bucket serves downloads directly', async () => {
     const bucket = await openBucketWorld()
     const other = await World.open(bucket.env)
     try {

@@ -127,7 +127,7 @@ describeWith('chromium')('receipts and transparency log in the dashboard', () =>
     }
   })
 
-  test("verifies a receipt with a dropped key set instead of the service's own keys", async () => {
+  test("verifies a receipt with a key set dropped onto the page instead of the service's own keys", async () => {
     const receipt = await getReceipt(await upload('memo.txt', 'A memo.'))
     const page = await dashboard.openSignedIn(tenant, { at: '/proof' })
     await drop(page, { name: 'r.json', content: JSON.stringify({ data: { receipt } }) })

@@ -191,7 +191,7 @@ describe('API key caches on two replicas', () => {
       expect(lost).toEqual([])
     })
 
-    test('reads its own delayed test notification and keeps the connection after a pause', async () => {
+    test('keeps the notification connection if a pause delays its test notification', async () => {
       const echo = 'select pg_notify($1, $2)'
       const query = pg.Client.prototype.query as (...given: unknown[]) => unknown
       let listening: pg.Client | undefined

@@ -28,7 +28,7 @@ test('passes the database self-test and leaves no rows', async () => {
   expect(await query(count)).toEqual(before)
 })
 
-test('fails the readiness check if upload statements fail', async () => {
+test('fails the readiness check if SQL statements for uploads fail', async () => {
   await breakFunction('ledger_check_uploads(owner tenants, uploads jsonb, held bigint)', 'jsonb')
   const { status, body } = await ready()
   expect(status).toBe(503)
@@ -36,17 +36,17 @@ test('fails the readiness check if upload statements fail', async () => {
   expect(body.checks.database).toEqual({ status: 'up' })
 })
 
-test('fails the readiness check if list statements fail', async () => {
+test('fails the readiness check if SQL statements for lists fail', async () => {
   await query('ALTER TABLE download_deltas RENAME COLUMN times TO number_of_times')
   expect((await ready()).body.checks.statements!.reason).toBe("The SQL statements for 'list' failed. See the log.")
 })
 
-test('fails the readiness check if fold statements fail', async () => {
+test('fails the readiness check if SQL statements for folds fail', async () => {
   await query(`ALTER TABLE usage_counters ADD CONSTRAINT broken CHECK (upload_success = 0) NOT VALID`)
   expect((await ready()).body.checks.statements!.reason).toBe("The SQL statements for 'fold' failed. See the log.")
 })
 
-test('fails the readiness check if delete statements fail', async () => {
+test('fails the readiness check if SQL statements for deletions fail', async () => {
   await query('DROP FUNCTION ledger_delete(text, jsonb)')
   const { status, body } = await ready()
   expect(status).toBe(503)

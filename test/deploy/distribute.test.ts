@@ -171,7 +171,7 @@ test('prints the distribution plan without changing anything if --dry-run is set
   expect(await select('SELECT FROM calls')).toEqual([])
 })
 
-test('reports the state of the cluster both before and after its distribution if --check is set', async () => {
+test('reports the state of the cluster before and after the tables are distributed if --check is set', async () => {
   const first = (await runDistribute({ check: true })).result as Record<string, Record<string, unknown>>
   expect(first).toMatchObject({
     versions: { postgresql: expect.stringMatching(/^PostgreSQL /), citus_extension: 'stand-in', citus: 'stand-in' },

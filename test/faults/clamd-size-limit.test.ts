@@ -64,7 +64,7 @@ describe.each(['tcp', 'unix'] as const)('files above StreamMaxLength, with a cla
   })
 
   test.each([1, 60_000, 64 * 1024, 1_000_000])(
-    'returns no verdict if the connection is reset after %d bytes for another reason',
+    'returns no verdict if the connection is reset after %d bytes for a reason other than the size limit',
     async (dieAfter) => {
       const { daemon, scanner } = await start({ dieAfter, limit: 3 * mebibyte })
       const file = createMemoryContent(Buffer.alloc(2 * mebibyte, 'x'))

@@ -193,7 +193,7 @@ describe('exclusive use of DATA_DIR', () => {
     expect(held.filter((response) => response === 'true')).toHaveLength(1)
   })
 
-  test('acquires a DATA_DIR in use by another container when that container ends', async () => {
+  test('acquires the DATA_DIR of another container only after that container ends', async () => {
     const where = createPlace()
     mkdirSync(where.dataDir, { recursive: true })
     const path = join(where.dataDir, 'postgres.lock')

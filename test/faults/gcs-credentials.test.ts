@@ -191,7 +191,7 @@ describe('URL signing by IAM', () => {
     expect(await get(await retryUntilSuccess(() => storage.signDownload(grant)))).toEqual([200, true])
   })
 
-  test('reports a signing error if the workload identity impersonates no service account', async () => {
+  test('reports a signing error if the workload identity does not impersonate a service account', async () => {
     await configureFederation(await writeSubjectToken(), { impersonate: false })
     const failure = await open()
       .signDownload(grant)

@@ -48,7 +48,7 @@ describe.each(['before', 'after'] as const)('reports an unknown outcome if the c
     return response
   }
 
-  test('reports an unknown outcome if the COMMIT of an upload, rejection or deletion is lost', async () => {
+  test('reports an unknown outcome if the connection is lost during the COMMIT of an upload, rejection or deletion', async () => {
     const fileId = await upload()
     expectUnknown(await lose(() => tenant.admin.upload('notes', 'a.txt', 'text'), 'move'))
     expectUnknown(await lose(() => tenant.admin.upload('notes', 'a.exe', 'text'), 'move'))
@@ -57,7 +57,7 @@ describe.each(['before', 'after'] as const)('reports an unknown outcome if the c
     expectUnknown(await lose(() => tenant.admin.post('/files/delete', { file_ids: many }), 'move'))
   })
 
-  test('reports an unknown outcome if the COMMIT of a new object is lost', async () => {
+  test('reports an unknown outcome if the connection is lost during the COMMIT of a new object', async () => {
     const name = `lost_${when}`
     const context = { context_key: name, display_name: 'x', allowed_extensions: ['txt'], max_file_size_mb: 1 }
     expectUnknown(await lose(() => tenant.admin.post('/contexts', context), { text: name, at: 'commit' }))
@@ -69,7 +69,7 @@ describe.each(['before', 'after'] as const)('reports an unknown outcome if the c
     expectUnknown(await lose(() => tenant.admin.post('/log/share', { days: 3 }), { text: 'log_share', at: 'commit' }))
   })
 
-  test('reports an unknown outcome if the COMMIT of a change, restore or purge is lost', async () => {
+  test('reports an unknown outcome if the connection is lost during the COMMIT of a change, restore or purge', async () => {
     const [restored, purged] = [await trashed(), await trashed()]
     const change = () => tenant.admin.patch('/contexts/notes', { description: `changed ${when}` })
     expectUnknown(await lose(change, { text: `changed ${when}`, at: 'commit' }))
@@ -92,13 +92,13 @@ describe.each(['before', 'after'] as const)('reports an unknown outcome if the c
   })
 })
 
-test('reports an unknown outcome if the COMMIT of a new resumable upload is lost', async () => {
+test('reports an unknown outcome if the connection is lost during the COMMIT of a new resumable upload', async () => {
   const filename = 'lost-creation.txt'
   proxy.cut = { text: filename, at: 'statement', when: 'after' }
   expectUnknown(await new Tus(tenant.admin).create('notes', filename, 4))
 })
 
-test('reports an unknown outcome if the COMMIT for a single-use download URL is lost', async () => {
+test('reports an unknown outcome if the connection is lost during the COMMIT for a single-use download URL', async () => {
   const fileId = await upload()
   const { download_url: url } = (await tenant.admin.get(`/files/${fileId}?once=true`)).body.data
   proxy.cut = { text: 'INSERT INTO spent_downloads', at: 'statement', when: 'after' }

@@ -205,7 +205,7 @@ describe('two processes on one port', () => {
     expect(JSON.parse(line)).toMatchObject({ level: 50, pid: victim, how: 'SIGKILL', pause_ms: 100 })
   })
 
-  test('serves the connections of a killed process from another process', async () => {
+  test('serves a pending connection from another process if its assigned process is killed', async () => {
     const was = await replacements(service)
     const victim = listWorkers(service)[0]!
     process.kill(victim, 'SIGSTOP')

@@ -70,7 +70,7 @@ test("shares a context's rescan between two replicas without scanning a file twi
   expect(body.data).toMatchObject({ status: 'finished', files: 100, files_done: 100, files_scanned: 100 })
 })
 
-test('leaves a rescan to other replicas if a replica has older signatures', async () => {
+test('leaves a rescan to replicas with newer signatures', async () => {
   const old = await UpdatableClamd.start()
   const behind = await World.open({ SCANNER_URL: old.url }, world)
   try {

@@ -110,7 +110,7 @@ async function startUpload(size: number): Promise<RawClient> {
 }
 
 test.each([small, large])(
-  'leaves no files or connections behind if a client stops sending within a %i-byte body',
+  'leaves no files or connections behind if a client stops sending in the middle of a %i-byte body',
   async (size) => {
     const disconnected = await startUpload(size)
     await disconnected.send(randomBytes(size / 2))

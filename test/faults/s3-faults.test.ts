@@ -102,7 +102,7 @@ const reads: [S3Call, () => Promise<unknown>][] = [
   ['copy', () => storage.copy('a/b', 'c/d')],
 ]
 
-describe.each(reads)('S3 requests of type: %s', (call, send) => {
+describe.each(reads)('S3 %s requests', (call, send) => {
   test.each<[string, S3Fault]>([
     ['503', status(503)],
     ['429', status(429)],

@@ -197,7 +197,7 @@ describe('worker pool limits', () => {
   })
 
   test.each(['txt', 'csv', 'json', 'html'])(
-    'reads a small .%s file on the main thread but a large one in a worker',
+    'reads a small .%s file on the main thread but a large text file in a worker',
     async (extension) => {
       const content = { txt: 'words', csv: 'a,b\n', json: '"words"', html: '<p>words' }[extension]!
       const inspector = start({ readerModule: undefined })

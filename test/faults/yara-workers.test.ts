@@ -123,7 +123,7 @@ const operators = { sources: [{ origin: 'endless.yar', text: endless }], changed
 const slow = createMemoryContent('this is SLOW')
 
 describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('endless YARA rule, %s engine', (kind) => {
-  test('fails only the scans of matching files if a YARA rule is endless', async () => {
+  test('fails only the scans of files on which a YARA rule runs endlessly', async () => {
     const scanner = await open({ kind, operators, deadlineOf: (size) => (size === slow.size ? 2_000 : 60_000) })
     for (let count = 0; count < 2; count++) {
       const hanging = expect(scanner.scan(slow, never())).rejects.toMatchObject({

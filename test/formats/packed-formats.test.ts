@@ -70,7 +70,7 @@ describe('7-Zip formats', () => {
     expect(await linked('../a.bin')).toMatchObject({ sound: false, maliciousConstruction: 'archive_link' })
   })
 
-  test('accepts a RAR 5 file reference only to a file inside the archive', async () => {
+  test('accepts a RAR 5 file reference only if it points to a file inside the archive', async () => {
     const reference = (target: string) => getVerdict('rar', rar5(file, { name: 'b.bin', target, kind: 'copy' }))
     expect(await reference(file.name)).toMatchObject({
       sound: true,

@@ -166,7 +166,7 @@ describe('active content', () => {
     ['an external picture', 'image', 'http://example.com/a.png', ['external reference (image)']],
     ['a plain link', 'hyperlink', 'https://example.com/', undefined],
     ['a video that starts by a click', 'video', 'https://example.com/a.mp4', undefined],
-  ])('searches a Word document that refers to %s for active content', async (_, type, target, active) => {
+  ])('checks for active content in a Word document that refers to %s', async (_, type, target, active) => {
     expect(await runSearch('docx', related(type, target))).toEqual(active)
   })
 

@@ -43,7 +43,7 @@ describe('adding a block reason', () => {
     ).toContain('too_odd')
   })
 
-  test('includes each block reason in the order of the checks', async () => {
+  test('adds a block reason without a check to the end of the check order', async () => {
     const { orderedChecks } = await import('../../src/inspection/checks.js')
     expect(orderedChecks.at(-1)).toEqual(['too_odd', undefined])
   })

@@ -157,7 +157,7 @@ describe('clamd scan limits', () => {
     expect([Math.max(...sizes), sizes.at(-1), sizes.reduce((sum, size) => sum + size)]).toEqual([largest, largest, total])
   })
 
-  test('creates a test zip below 10 MiB that unpacks to 8 GiB', async () => {
+  test('creates a test zip smaller than 10 MiB that unpacks to 8 GiB', async () => {
     const startedAt = performance.now()
     const probe = createLimitProbe(16 * mebibyte, 8192 * mebibyte)
     // The test zip is created on the event loop.

@@ -81,7 +81,7 @@ test('waits two milliseconds for expected entries without delaying the next grou
   expect(at.groups).toEqual([1, 1])
 })
 
-test("does not wait for entries that are expected after a commit group's first entry", async () => {
+test('does not delay a commit group for entries that are announced after its first entry', async () => {
   const { at, arrive, announce } = openScheduler()
   const first = announce()
   await arrive()

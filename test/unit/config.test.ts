@@ -153,7 +153,7 @@ describe('invalid configuration variables', () => {
       { JWT_ISSUER: 'a', JWT_AUDIENCE: 'b' },
       'JWT_JWKS_URL is not set. It must be set if any of JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL is set.',
     ],
-  ])('reports the invalid variables %j and which values they can have', (env, message) => {
+  ])('reports the invalid variables %j and their allowed values', (env, message) => {
     expect(faults(env)).toEqual([message])
   })
 

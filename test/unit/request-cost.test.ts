@@ -35,7 +35,7 @@ describe('request cost per tenant', () => {
     expect(settled).toEqual(['first', 'other', 'second', 'third'])
   })
 
-  test('rejects a request that has waited for five seconds', async () => {
+  test('rejects a request that has been queued for five seconds', async () => {
     const { settled, enter } = track(new ConcurrentCosts())
     await enter('first', maxCost - 1_000)
     const second = expect(enter('second', 2_000)).rejects.toMatchObject({

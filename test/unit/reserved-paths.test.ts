@@ -4,7 +4,7 @@ import type { Pool } from 'pg'
 import { ReservedPaths } from '../../src/ledger/reserved-paths.js'
 import { toFilePath } from '../../src/platform/storage/local/layout.js'
 
-test('shares a directory among blobs from the same time window', async () => {
+test('reserves paths from the same time window in the same directory', async () => {
   const leases = new ReservedPaths({ query: async () => ({ rows: [] }) } as unknown as Pool)
   const paths: string[] = []
   for (let taken = 0; taken < 100; taken++) paths.push(await leases.takePath('ten_a', 'ten_a/invoices/2026/11'))

@@ -23,7 +23,7 @@ test('schema.graphql is up to date (update it with npm run schema)', () => {
   expect(readFileSync(new URL('../../schema.graphql', import.meta.url), 'utf8')).toBe(formatSchema(schema))
 })
 
-test('the repository contains no generated code except schema.graphql', () => {
+test('the repository contains no files in folders named generated', () => {
   const root = fileURLToPath(new URL('../..', import.meta.url))
   // A source download has no Git history.
   if (!existsSync(`${root}/.git`)) return

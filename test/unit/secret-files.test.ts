@@ -54,7 +54,7 @@ const without = (name: string) => ({
 describe.each(secretVariables)('secret file for %s', (name) => {
   const variable = `${name}_FILE`
 
-  test.each(['', '\n', '\r\n'])('reads the secret from the file named in the variable, and removes %j from its end', (end) => {
+  test.each(['', '\n', '\r\n'])('reads the secret from the file named in the variable, and ignores a trailing %j', (end) => {
     const direct = readConfig({ ...without(name), [name]: values[name] })
     expect(readConfig({ ...without(name), [variable]: writeSecretFile(values[name] + end) })).toEqual(direct)
   })

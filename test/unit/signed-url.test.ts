@@ -43,7 +43,7 @@ describe('local download URLs', () => {
     })
   })
 
-  test('accepts a download URL until its retired key is deleted', async () => {
+  test('accepts a download URL until its retired signing key is deleted', async () => {
     const keys = createKeyRing(key('sig_1', 1))
     const urls = new DownloadUrls('http://localhost', keys)
     const { query } = await signed(urls)
@@ -93,7 +93,7 @@ describe('local download URLs', () => {
     expect(await urls.verify(fileId, query)).toMatchObject({ fileId })
   })
 
-  test('adds a protected parameter to a single-use download URL', async () => {
+  test('signs the `once` parameter of a single-use download URL', async () => {
     const urls = new DownloadUrls('http://localhost', createKeyRing(key('sig_1', 1)))
     const [one, other] = [(await signed(urls, 300, true)).query, (await signed(urls, 300, true)).query]
     expect(await urls.verify(fileId, one)).toMatchObject({ nonce: one.once })

@@ -20,7 +20,7 @@ describe('pool of unauthenticated sockets', () => {
     expect(elsewhere.onDrop).not.toHaveBeenCalled()
   })
 
-  test('drops the oldest idle unauthenticated socket of all IP addresses if the pool is full', () => {
+  test('drops the oldest idle unauthenticated socket across all IP addresses if the pool is full', () => {
     const pool = new UnauthenticatedSockets()
     const sockets = Array.from({ length: 257 }, (_, at) => enter(pool, `192.0.2.${at % 16}`))
     expect(sockets.map(({ onDrop }) => onDrop.mock.calls.length)).toEqual([1, ...Array(256).fill(0)])
@@ -36,7 +36,7 @@ describe('pool of unauthenticated sockets', () => {
     expect(sockets.every(({ onDrop }) => onDrop.mock.calls.length === 0)).toBe(true)
   })
 
-  test('reports an unauthenticated socket that is still open after five seconds', () => {
+  test('times out an unauthenticated socket after five seconds, even while its credential is being validated', () => {
     const pool = new UnauthenticatedSockets()
     const [checking, remaining] = [enter(pool, '192.0.2.1'), enter(pool, '192.0.2.1')]
     checking.place!.startChecking()

@@ -41,7 +41,7 @@ describe('GraphQL variables', () => {
     expect(word.length).toBeLessThan(1_000)
   })
 
-  test('rejects a GraphQL variable whose field merely starts with a known name', () => {
+  test('rejects an unknown field or scope in a GraphQL variable even if it starts with a known name', () => {
     expect(getError({ key: { name: 'x', scopes: [], [`name${' '.repeat(500)}`]: 1 } })!.message).toContain('is not defined')
     expect(getError({ key: { name: 'x', scopes: [`read${'d'.repeat(500)}`] } })!.message).toContain('does not exist')
     expect(getError({ key: JSON.parse('{"name":"x","scopes":[],"__proto__":{}}') })!.message).toContain('__proto__')

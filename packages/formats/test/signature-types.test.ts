@@ -60,7 +60,7 @@ describe('formats with several signatures', () => {
     expect(await open('dbf', bytes)).toMatchObject({ type: 'dbf', ...accepted })
   })
 
-  test('accepts public keys with the extension .pub, and documents with other shared extensions', async () => {
+  test('accepts a public key as .pub and a Keynote file as .key, but rejects text and a truncated file', async () => {
     const key = Buffer.from('ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAbbbb user@host\n')
     expect(await open('pub', key)).toMatchObject(accepted)
     expect(await open('pub', Buffer.from('just text\n'.repeat(50)))).toMatchObject({ sound: false })

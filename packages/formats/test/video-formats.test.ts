@@ -37,7 +37,7 @@ describe('truncated MP4 files', () => {
     expect(await read(readMp4, fragments.subarray(0, fragments.indexOf('mdat') - 4))).toMatchObject(invalid(/truncated/))
   })
 
-  test('detects a truncated MP4 file by its sample offsets if its media data has no length', async () => {
+  test('detects a truncated MP4 file by its sample offsets if its media data has no declared length', async () => {
     const bytes = withNumber(mp4({ headerFirst: true }), 'mdat', -4, 0)
     expect(await read(readMp4, bytes)).toMatchObject(valid)
     expect(await read(readMp4, firstPart(bytes, 0.9))).toMatchObject(validWithNote(/chunk 2 of 2 extends beyond the end/))

@@ -88,7 +88,7 @@ describe('walks of nested content', () => {
     expect(unscannedParts).toMatchObject([{ cause: 'unsupported', container: 'zip', reason: expect.stringContaining('Brotli') }])
   })
 
-  test("passes each member's container to the visitor, and states whether other programs recognize it", async () => {
+  test("passes each member's container to the visitor, and states whether common programs can unpack the member", async () => {
     const origins = new Map<string, string>()
     const names = new WeakMap<WindowReceiver, string>()
     const visitor: Visitor = {
@@ -218,7 +218,7 @@ test.each([
   ['gzip', async (data: Buffer) => gzipSync(data, { level: 0 })],
   ['tar', (data: Buffer) => createTar([{ name: 'a.exe', data }])],
   ['7z', (data: Buffer) => sevenZip({ 'a.exe': data }, ['-m0=Copy'])],
-])('unpacks an archive appended to a small program in a %s, but only reports one after a large program', async (_, pack) => {
+])('unpacks an archive appended to a small program in a %s, but reports it as unsupported after a large one', async (_, pack) => {
   const program = (size: number) => Buffer.concat([Buffer.alloc(size, 'MZ'), zip([{ name: 'a.txt', data: Buffer.from('text') }])])
   const visitor = new Recorder()
   expect((await walk(new MemorySource(await pack(program(1_000_000))), { visitor })).unscannedParts).toEqual([])
@@ -371,7 +371,7 @@ describe('walks during the validation of a file', () => {
     expect(visitor.contents).toEqual(expect.arrayContaining(expected.contents))
   })
 
-  test('visits a gzip file again if its reader stops at a limit', async () => {
+  test('visits a gzip file again if its reader stops at a malicious member', async () => {
     const tar = await createTar([
       { name: '../a', data: Buffer.alloc(9_000_000, 'a') },
       { name: 'b', data: 'the last file' },

@@ -59,7 +59,7 @@ describe('Merkle tree', () => {
       expect(computeRootFromProof(leaf, { index, size: 7 }, log.getProof(3))).toBeUndefined()
   })
 
-  test('splits any range into adjacent runs of fewer than 256 stored hashes', () => {
+  test('splits an aligned range into adjacent runs of fewer than 256 stored hashes', () => {
     const ranges = fc.tuple(fc.nat({ max: 2 ** 31 }), fc.integer({ min: 1, max: 40 })).map(([at, bits]) => {
       const length = 1 + (at % 2 ** Math.min(bits, 30))
       const aligned = 2 ** Math.ceil(Math.log2(length))
