@@ -1,6 +1,8 @@
 import { isIP } from 'node:net'
 
-/** Groups addresses that probably belong to the same client: a single IPv4 address, or the /64 network of an IPv6 address. */
+/**
+ * Returns the addresses that probably belong to the same client: the IPv4 address itself, or the /64 network of an IPv6 address.
+ */
 export function toAddressGroup(ip: string): string {
   const plain = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(ip)?.[1] ?? ip
   if (isIP(plain) !== 6) return plain

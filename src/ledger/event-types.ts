@@ -44,8 +44,8 @@ export const eventTypes = {
 export type EventType = keyof typeof eventTypes
 
 /**
- * Event types whose names cannot be derived from the entity and action of their audit log entry. After a space, a key can also
- * contain the entry's `change`, or `finding`.
+ * Event types whose names cannot be derived from the entity and action of their audit log entry. A key can have a suffix after a
+ * space: the value of `details.change`, or `finding` if `details.finding` is set.
  */
 const eventTypeExceptions: Readonly<Record<string, EventType>> = {
   'file.deleted purged': 'file.purged',

@@ -172,7 +172,7 @@ export class MoveLane {
     this.options.onWritten(group, rejections)
   }
 
-  /** Retries a group with an invalid entry: first in its own transaction, which reports the error, then entry by entry. */
+  /** Retries a group that contains an invalid entry, first in its own transaction to get the error, then entry by entry. */
   async #commitMovesOneByOne(client: PoolClient, tenant: TenantQueue, group: Group): Promise<void> {
     try {
       await commitGroup(client, group, async (on, part) => {

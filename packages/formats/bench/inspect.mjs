@@ -1,6 +1,6 @@
 // Usage: node packages/formats/bench/inspect.mjs [FOLDER]. Prints the time that detect() and inspect() take per type, relative to
-// reading and hashing (SHA-256) the same bytes in the same run. FOLDER contains the files to measure. The default is generated
-// samples.
+// reading and hashing (SHA-256) the same bytes in the same run. FOLDER contains the files to measure. By default, the script
+// generates samples.
 import { createHash, randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { extname, join } from 'node:path'

@@ -76,7 +76,7 @@ function checkTokens(text: string): void {
 
 const createNestingMessage = (max: number) => `must not be nested more than ${max} levels deep`
 
-/** Checks the limits for repeated elements in one traversal. The nesting of the document must already be limited. */
+/** Checks the limits for repeated elements in one traversal. `checkTokens` must already have limited the nesting. */
 function checkCounts(document: DocumentNode): void {
   const countDefinitions = (kind: Kind) => document.definitions.filter((node) => node.kind === kind).length
   checkLimit(countDefinitions(Kind.OPERATION_DEFINITION), maxCounts.operations, (max) => `must have at most ${max} operations`)

@@ -30,7 +30,7 @@ export interface ServedFile {
 
 export interface DownloadOptions {
   storage: LocalStorage
-  /** Finds the file for a URL. Returns null if the file is deleted. Throws if the credential that created the URL was revoked. */
+  /** Finds the file for a URL. Returns null if the file does not exist. Throws if the download is no longer permitted. */
   findFile: (signed: SignedDownload) => Promise<ServedFile | null>
   /** Marks a single-use URL as used. Throws if it was already used. */
   markUrlAsUsed: (signed: SignedDownload) => Promise<void>

@@ -12,8 +12,8 @@ const blockBytes = 256 * 1024
 const maxFreeBlocks = (8 * megabyte) / blockBytes
 
 /**
- * Blocks that can be reused. Allocating a new block for each download would cause a full garbage collection per hundred downloads
- * of 1 MiB.
+ * Reusable blocks. Allocating a new block for each download would cause a full garbage collection for every hundred downloads of
+ * 1 MiB.
  */
 const freeBlocks: Buffer[] = []
 

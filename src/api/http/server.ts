@@ -38,8 +38,8 @@ export function createHttpServer(listener: RequestListener, app?: Express): Serv
       answer(request, response)
     },
   )
-  // Disable the maximum number of headers, because Node.js silently drops the headers above it, such as a second Host header.
-  // Instead, the total size of the headers is limited.
+  // Disable the limit on the number of headers, because Node.js silently drops headers beyond it, such as a second Host header.
+  // The total size of the headers is limited instead.
   server.maxHeadersCount = 0
   // Handle a request with `Expect: 100-continue` like any other. The handler that reads the body sends 100 Continue.
   server.on('checkContinue', (request, response) => server.emit('request', request, response))

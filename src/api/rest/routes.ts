@@ -21,7 +21,7 @@ interface RouteOptions {
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** A REST endpoint with the stored document that it runs. */
+/** A REST endpoint, which runs a document from operations.graphql. */
 export interface Route extends RouteOptions {
   method: Method
   /** Path under /api/v1, with parameters such as `{file_id}`. */

@@ -45,7 +45,9 @@ export function buildAttributeConditions({ uploadedBy, contentType = null }: Fil
   return conditions
 }
 
-/** Returns true if the statement must merge one index scan per context, which avoids storing and sorting the skipped rows. */
+/**
+ * Returns true if the statement must merge one index scan per context, so that PostgreSQL does not store and sort skipped rows.
+ */
 const needsContextMerge = (filter: FileFilter, skip: number): boolean =>
   skip > 0 && (filter.contextIds?.length ?? 0) > 1 && !hasAttributeFilter(filter)
 

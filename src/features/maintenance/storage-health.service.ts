@@ -46,7 +46,8 @@ export class StorageHealth {
   constructor(private readonly parts: Dependencies) {}
 
   /**
-   * Counts inconsistencies. `readBlobs` reads every blob, and `recomputeHashes` recomputes the journals from their first entry.
+   * Counts inconsistencies. `readBlobs` reads every blob, and `recomputeHashes` recomputes each journal's hashes from its first
+   * entry.
    */
   async verify(options: { tenantId?: string; readBlobs?: boolean; recomputeHashes?: boolean } = {}): Promise<StorageHealthType> {
     const { tenantId = null, readBlobs = false, recomputeHashes = false } = options

@@ -74,8 +74,8 @@ export class LogShareService {
   }
 
   /**
-   * Returns the reader that a token belongs to, or undefined if the token is unknown, revoked or expired. All tokens from suspect
-   * IP addresses share at most one query per second, so that guessing causes little load.
+   * Returns the reader that a token belongs to, or undefined if the token is unknown, revoked or expired. Tokens from suspect IP
+   * addresses are looked up together, in at most one query per second, so that guessing causes little load.
    */
   async findReader(token: string, { isSuspectAddress }: { isSuspectAddress: boolean }): Promise<FoundReader | undefined> {
     const [, tenant, share, secret] = logTokenForm.exec(token) ?? []

@@ -97,7 +97,7 @@ export class RescanService {
       current.madeAt,
     ])
     const { latest: newest } = rows[0]!
-    // Reset the attempts of files whose scans failed, because they may succeed with the new signatures.
+    // Reset the attempt counts of files whose scans failed, because new attempts may succeed with the new signatures.
     if (newest === current.signatures) await this.#resetAttempts()
     return newest
   }

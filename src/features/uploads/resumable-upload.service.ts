@@ -37,7 +37,7 @@ export interface ResumableUpload {
   maxBytes: number
   offsetBytes: number
   outcome: Outcome | null
-  /** Error from the last validation attempt, if it produced no verdict. */
+  /** Error from the last validation attempt, if that attempt produced no outcome. */
   decisionError: StoredError | null
   decisionAttempts: number
   /** Seconds until the next validation attempt. 0 or null if it can start now. */
@@ -152,9 +152,9 @@ export class ResumableUploadService {
   }
 
   /**
-   * Adds a part that ends at the new offset and replaces all parts that begin at or after its start. `overtaken` means that the
+   * Adds a part that ends at the new offset and replaces all parts that begin at or after its start. `superseded` means that the
    * offset changed, the lock was lost or the upload expired. `swept` means that the sweep has removed the part's path from the
-   * journal.
+   * garbage journal.
    */
   async addPart(
     { tenantId, uploadId, offsetBytes, expiresAt }: ResumableUpload,

@@ -73,7 +73,7 @@ export function parseCreation(request: IncomingMessage, contextKey?: string): Cr
 
 export interface Patch {
   offset: number
-  /** File size, if the client deferred it and sends it with this request. */
+  /** File size (Upload-Length). Clients send it only if they deferred the size when they created the upload. */
   length: number | undefined
 }
 

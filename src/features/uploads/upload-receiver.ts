@@ -138,8 +138,8 @@ export class UploadReceiver {
   }
 
   /**
-   * Rejects the upload if stored files exhaust the quota. Otherwise, returns a retryable error, so that the client can resume the
-   * upload later.
+   * Rejects the upload if the stored files alone leave too little quota for it. Otherwise, returns a retryable error, so that the
+   * client can resume the upload later.
    */
   async #createQuotaError(upload: ResumableUpload, error: QuotaExceededError): Promise<Error> {
     const { contextKey: context, filename, sizeBytes, offsetBytes } = upload
@@ -213,7 +213,7 @@ export class UploadReceiver {
         file: new IncomingFile(filename, receive),
         context: contextKey,
         metadata,
-        // The idempotency key prevents a second file, because a repeated validation gets the response of the first one.
+        // With this idempotency key, a repeated validation returns the first response instead of creating a second file.
         idempotencyKey: upload.idempotencyKey ?? upload.uploadId,
       }),
     )
@@ -254,7 +254,7 @@ const toFileResponse = ({ fileId, originalFilename, contentType, sizeBytes, cont
 
 const finalStatuses = [404, 409, 413, 422]
 
-/** Converts an error to the outcome of the upload. Rethrows an error that is not a verdict, so that validation is retried. */
+/** Converts an error to the outcome of the upload. Rethrows errors that are not final, so that validation is retried. */
 function toRejectedOutcome(error: unknown): Outcome {
   if (!(error instanceof AssayError) || !finalStatuses.includes(httpStatus[error.code])) throw error
   const { code, message, details } = error

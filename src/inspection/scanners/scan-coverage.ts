@@ -38,7 +38,7 @@ export interface ScanCoverage {
   incomplete?: string
   /** Sizes that ClamAV must be able to scan, excluding the parts. */
   needs: RequiredSizes
-  /** True if a complete scan requires that ClamAV unpacks members. */
+  /** True if a complete scan requires ClamAV to unpack members. */
   reliesOnClamav: boolean
   parts: ScanPart[]
 }
@@ -146,7 +146,7 @@ class CoverageVisitor implements Visitor {
     return filled.map((unit) => ({ ranges: unit.ranges, size: unit.size, needs: getRequiredSizes(unit) }))
   }
 
-  /** True if a complete scan requires that ClamAV unpacks members. */
+  /** True if a complete scan requires ClamAV to unpack members. */
   get reliesOnClamav(): boolean {
     return [this.#file, ...this.#parts].some(({ files }) => files > 1)
   }

@@ -104,8 +104,8 @@ export class FairQueue<T extends QueueItem> {
     if (this.#recentOwners.length > rememberedStarts) this.#recentOwners.shift()
     this.#waitingSince.delete(task.owner)
     this.#waitingSince.set(task.owner, ++this.#counter)
-    // The map never needs more entries than there can be owners with waiting tasks or recent starts. Above this number, remove
-    // the oldest entry.
+    // The map needs entries only for owners with waiting tasks or recent starts. If it exceeds their maximum number, remove the
+    // oldest entry.
     const [oldest] = this.#waitingSince.keys()
     if (this.#waitingSince.size > this.options.maxLength + rememberedStarts) this.#waitingSince.delete(oldest)
   }

@@ -5,7 +5,7 @@ export function readIdentityConfig(reader: EnvReader, masterKeyRequired: boolean
   return {
     bootstrap: readBootstrapCredentials(reader),
     jwt: readJwtConfig(reader),
-    /** Encryption key of 32 bytes. Required with an external database. */
+    /** 32-byte encryption key. Required if the database is external. */
     masterKey: readMasterKey(reader, masterKeyRequired),
     previousMasterKeys: readPreviousMasterKeys(reader),
   }

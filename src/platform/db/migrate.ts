@@ -13,7 +13,7 @@ const lockPollMs = 200
 const config = { application_name: 'assay migrate', variable: 'DATABASE_URL' }
 
 /**
- * Applies all pending migrations, and records them like `prisma migrate deploy`. One replica migrates while the others wait.
+ * Applies all pending migrations, and records them as `prisma migrate deploy` does. One replica migrates while the others wait.
  * Returns the names of the applied migrations.
  */
 export async function migrate(url: string, folder = serviceMigrations): Promise<string[]> {

@@ -196,7 +196,7 @@ class PrimaryPositions {
 
   constructor(private readonly primary: pg.Pool) {}
 
-  /** Returns a position that includes all commits before `time`: the earliest stored one, or otherwise the current one. */
+  /** Returns a position that includes all commits before `time`: the earliest known one or, if none is known, the current one. */
   async getPositionSince(time: number): Promise<Position> {
     const latest = this.#known.at(-1)
     if (!latest || latest.at < time) return this.#queries.add()

@@ -42,7 +42,7 @@ function exitOnSignals(shutDown: (signal: NodeJS.Signals) => Promise<void>): voi
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
 }
 
-/** Returns how long the service continues to accept requests after a signal, because load balancers still send some. */
+/** Returns how long the service accepts requests after a signal. Load balancers send requests for some time after SIGTERM. */
 export const getShutdownDelayMs = (signal: NodeJS.Signals, { shutdownDelaySeconds }: Config): number =>
   signal === 'SIGTERM' ? shutdownDelaySeconds * 1000 : 0
 

@@ -87,7 +87,7 @@ export class UploadMemory {
     this.#free += block.length
   }
 
-  /** Makes a block available to the next upload. The block must no longer be read. */
+  /** Makes a block available to the next upload. Nothing may read the block's old content afterwards. */
   recycleBlock(block: Buffer): void {
     if (block.length >= minReusedBytes) this.#idle.push(block)
     else this.releaseBlock(block)

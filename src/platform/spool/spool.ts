@@ -27,7 +27,7 @@ export interface SpoolOptions {
  */
 export const createSpoolName = (): string => `${process.pid}-${newId('req').slice(4)}`
 
-/** Receives, counts and hashes uploads in memory or in temporary files. Each process has one spool. */
+/** Receives uploads into memory or temporary files, and computes their sizes and hashes. Each process has one spool. */
 export class Spool {
   readonly directory: string
   readonly #memoryLimit: number
@@ -136,8 +136,8 @@ interface SpoolWriterOptions {
 const fileBlockBytes = 128 * 1024
 
 /**
- * Counts and hashes one upload, and stores it in memory or in a temporary file. Chunks are copied into one block. Otherwise, V8
- * would promote pending chunks to the old generation and mark the whole heap.
+ * Stores one upload in memory or in a temporary file, and computes its size and hash. Chunks are copied into one block.
+ * Otherwise, V8 would promote pending chunks to the old generation and mark the whole heap.
  */
 class SpoolWriter {
   #size = 0

@@ -65,7 +65,7 @@ class Inflater {
   #fault: Error | undefined
 
   constructor(kind: Kind) {
-    // The handle is reused for streams with other window sizes, so it needs the maximum size.
+    // The handle is reused for streams with other window sizes, so it needs the maximum window size.
     const stream = engines[kind]({ chunkSize: 64, windowBits: 15 }) as unknown as {
       _handle: ZlibHandle
       _writeState: Uint32Array

@@ -127,8 +127,8 @@ const typeAliases: Record<string, string> = {
 }
 
 const textualTypes = new Set(['pdf', 'rtf', 'ps', 'eps'])
-// True if file-type can detect a textual format. For any other text, the 150 signature checks of file-type would be a waste of
-// time.
+// True if the text may have a format that file-type detects. For any other text, file-type's 150 signature checks would be a
+// waste of time.
 const mayBeTextFormat = (source: RandomAccessSource): boolean =>
   /^(\xef\xbb\xbf)?(%|\{\\rtf|\xc5\xd0\xd3\xc6|ID3|\xef\xbb\xbf)/.test(source.read(0, 8).toString('latin1'))
 const textOnlyTypes = new Set(['xml', 'vtt', 'vcf', 'ics', 'reg', 'pgp', 'stl', 'cpio'])

@@ -18,7 +18,7 @@ export interface Members {
   readonly readerLimits: ReaderLimits
   /** Returns a receiver for content that other programs may fail to find or to unpack. */
   withUncommonMembers(): Members
-  /** True if small parts are visited separately instead of joined. */
+  /** True if small parts are visited separately instead of being joined. */
   readonly visitsPartsSeparately: boolean
   /** Reports the unpacked size that a header declares for a member. */
   reportDeclaredSize(bytes: number): void

@@ -76,7 +76,7 @@ function* joinIntoChunks(buffers: Iterable<Buffer>): Iterable<Buffer> {
   yield Buffer.concat(chunk)
 }
 
-/** Creates a deflate block of uncompressed bytes that is not the last block. */
+/** Creates a stored (uncompressed) deflate block that is not the last one. */
 function createStoredBlock(bytes: Buffer): Buffer {
   const header = Buffer.alloc(5)
   header.writeUInt16LE(bytes.length, 1)

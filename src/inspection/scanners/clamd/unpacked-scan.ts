@@ -57,7 +57,10 @@ export async function scanUnpacked(
   }
 }
 
-/** Checks the largest sizes of all parts in one call. A daemon that scans content of these sizes scans each part completely. */
+/**
+ * Returns the reason if a part exceeds clamd's limits. One check of the largest sizes suffices: a daemon that scans content of
+ * these sizes scans each part completely.
+ */
 function findExceededLimit({ needs, reliesOnClamav, parts }: ScanCoverage, scanner: PartScanner): Promise<string | undefined> {
   const all = [needs, ...parts.map((part) => part.needs)]
   const largest = all.reduce((max, each) => Math.max(max, each.largest), 0)

@@ -84,8 +84,8 @@ interface ShortAnchor extends Anchor {
 const minBytesWithWord = 7
 const wordBytes = 4
 /**
- * Sets the case bit of each byte, so that upper-case and lower-case letters compare as equal. Some other bytes then do too, so
- * each match is verified.
+ * Sets the case bit of each byte, so that upper-case and lower-case letters compare as equal. Some other pairs of bytes then also
+ * compare as equal, so each match is verified.
  */
 const fold = 0x20202020
 const filterBits = 14
@@ -120,7 +120,7 @@ export class AnchorSearch {
 
   #addWords(anchor: Anchor): void {
     for (let offset = 0; offset < wordBytes; offset++) {
-      // Read the word in the processor's byte order, because the words of the content are read in the same way.
+      // Read the word in the processor's byte order, in which the content's words are also read.
       const [first] = new Int32Array(Uint8Array.from(anchor.lower.subarray(offset, offset + wordBytes)).buffer)
       const word = first! | fold
       this.#filter[getSlot(word)] = 1

@@ -31,7 +31,9 @@ export interface YaraOptions {
   module?: URL
 }
 
-/** Maximum size that the native engine scans on the event loop. 64 KiB take 0.2 ms, which is less than a transfer to a worker. */
+/**
+ * Maximum size that the native engine scans on the event loop. Scanning 64 KiB takes 0.2 ms, less than a transfer to a worker.
+ */
 const inlineBytes = 64 * 1024
 const provedMs = 5_000
 const startMs = 30_000

@@ -36,7 +36,7 @@ const shortRunMs = 30_000
 // start until they exit.
 const pauseMs = 1000
 
-/** Starts the server in `dataDir`. If the service is running, a command connects to its server instead. */
+/** Starts the server in `dataDir`. If the service is already running, CLI commands connect to its server instead. */
 export async function openEmbeddedDatabase(options: EmbeddedDatabaseOptions): Promise<EmbeddedDatabase> {
   const { dataDir, connections, print } = options
   // The reserve is the size of two WAL segments. On a full disk, it provides space for the lock file, a recovery and many

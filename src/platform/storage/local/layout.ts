@@ -8,8 +8,8 @@ import { assertBlobPath, comparePaths } from '../blob-path.js'
  * a long name. `ten_x/invoices/2026/11/file_01kagz3m8n…` is stored as
  * `ten_x/invoices/2026/11/+file_01ka/+file_01kagz/+file_01kagz3m/file_01kagz3m8n…`. Names are ids that start with a timestamp, so
  * these prefixes cover 12 days, 17 minutes and one second. A directory therefore contains at most 1,024 prefixes, or the files of
- * one second. Concurrent uploads share a directory and its fsync. Files and blob paths have the same order, so listing needs only
- * the names in one branch in memory. Sharding by a hash would require sorting all names.
+ * one second. Concurrent uploads share a directory and its fsync. Files and blob paths have the same order, so a listing holds
+ * only the names of one branch in memory. Sharding by a hash would require sorting all names.
  */
 // Captures the first 9, 11 and 13 characters of a longer name.
 const prefixes = /^(((.{9})..)..)./su

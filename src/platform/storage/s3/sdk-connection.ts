@@ -18,7 +18,7 @@ interface SdkResponse {
   body: Readable
 }
 
-// Only this operation returns content. Other responses are short, and are read completely up to a limit.
+// Only this operation returns content. Other responses are short and are read into memory, up to a size limit.
 const contentOperation = 'GetObject'
 
 /** Sends the SDK's requests over the connections that all kinds of buckets share. These connections limit time and memory. */
