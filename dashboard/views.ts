@@ -19,7 +19,7 @@ interface View {
   /** Scopes that allow the user to open the view. One of them is sufficient. If undefined, no scope is required. */
   scopes?: readonly Scope[]
   Page: LazyPage
-  /** Page for a single object, which the path identifies by id or key. */
+  /** Page for a single object. The path contains the object's id or key. */
   Detail?: LazyPage
 }
 

@@ -47,9 +47,9 @@ interface Props<Item> {
   caption: string
   pageInfo?: PageInfo | undefined
   total?: number | null | undefined
-  /** Returns the path of the page that a click on the row opens. */
+  /** Returns the path of the page to open when a row is clicked. */
   href?: (item: Item) => string
-  /** Details that a click on the row opens in a panel. */
+  /** Details to show in a panel when a row is clicked. */
   details?: RowDetails<Item>
 }
 

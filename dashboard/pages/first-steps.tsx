@@ -30,7 +30,7 @@ interface Progress {
   files: number
 }
 
-/** Guides a new tenant to its first API call. Users without scope `admin` see only how to upload a file. */
+/** Guides a new tenant to its first API call. Users without the `admin` scope see only how to upload a file. */
 export function FirstSteps(progress: Progress) {
   if (hasScope('admin')) return <Checklist {...progress} />
   if (progress.files > 0 || progress.contexts === 0 || !hasScope('upload')) return null

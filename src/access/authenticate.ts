@@ -188,8 +188,8 @@ const everyMs = 5_000
 export class LastUsedRecorder {
   #uses = new Map<string, number>()
   /**
-   * Times from the previous write. They are retained until the next write, because a database read that started before the write
-   * may return older times.
+   * Times that were last written to the database. They are retained until the next write, because a database read that started
+   * before the write may return older times.
    */
   #written = new Map<string, number>()
   #timer: NodeJS.Timeout | undefined

@@ -58,7 +58,7 @@ export function printError(error: unknown): void {
   else console.error(response.code === 'internal_server_error' ? error : response.message)
 }
 
-// The service reports operator mistakes as plain errors. Errors from Node.js and database drivers are recognized by their `code`.
+// Errors that report operator mistakes are plain `Error` objects. Errors from Node.js and database drivers have a `code`.
 const isOperatorError = (error: unknown): error is Error =>
   error instanceof ConfigError ||
   error instanceof UsageError ||

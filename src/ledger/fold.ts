@@ -99,7 +99,8 @@ export class Fold {
     if (everyTenant) {
       const deltas = 'SELECT tenant_id FROM usage_deltas UNION SELECT tenant_id FROM download_deltas'
       for (const row of (await this.pool.query<{ tenant_id: string }>(deltas)).rows) this.#tenants.add(row.tenant_id)
-      // Condition for rows that a crashed process left behind. They can be deleted, because no move will use them.
+      // Condition for rows that a crashed process left behind. They can be deleted, because the move lane ignores rows of this
+      // age.
       const old = `created_at < now() - interval '1 minute'`
       const { rows } = await this.pool.query<{ tenant_id: string }>(`SELECT DISTINCT tenant_id FROM pending_moves WHERE ${old}`)
       for (const { tenant_id: tenantId } of rows)

@@ -7,7 +7,7 @@ import { type AuditRow, type CallRow, type Entry, getAuditRows, getUploadLinkFie
 import { type EventType, getEventType } from './event-types.js'
 import { UnserializableError } from './group-commit.js'
 
-/** Converts a call to a row of the call log. The row's id determines its time. */
+/** Converts a call to a call log row. The row's timestamp is the time in its id. */
 export function toCallRow(call: CallRow) {
   const callId = newId('call')
   return {

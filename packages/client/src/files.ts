@@ -16,7 +16,9 @@ export interface ValidateOptions extends CallOptions {
 export interface UploadOptions extends ValidateOptions, CreateOptions {
   /** Custom metadata to store with the file. Maximum: 16 KiB of JSON. */
   metadata?: Record<string, unknown>
-  /** Splits the upload into several requests, so that it can be resumed. Default: true above 16 MB. Ignored for streams. */
+  /**
+   * Splits the upload into several requests, so that it can be resumed. Default: true for files over 16 MB. Ignored for streams.
+   */
   resumable?: boolean
 }
 

@@ -16,8 +16,8 @@ export interface UploadForm {
 }
 
 /**
- * Creates the multipart form for an upload. The form can be resent only if the file is a Blob. `FormData` is unsuitable, because
- * its progress would include the fields and headers.
+ * Creates the multipart form for an upload. The form can be resent only if the file is a Blob. `FormData` is not used, because
+ * the upload progress would then include the fields and headers.
  */
 export function createUploadForm(
   { content, filename }: OpenSource,

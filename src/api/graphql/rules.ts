@@ -140,11 +140,11 @@ function isWithinDepth(value: object, maxDepth: number): boolean {
 
 const isNested = (value: unknown): boolean => typeof value === 'object' && value !== null
 
-/** Requires multi-line text. Removes invisible characters before validation. */
+/** Requires text that may contain line breaks. Removes invisible characters before validation. */
 export const MultiLineText = (min: number, max: number): PropertyDecorator =>
   withTextCleanup(Text(min, max), removeInvisibleCharacters)
 
-/** Requires single-line text. Removes line breaks and invisible characters before validation. */
+/** Requires text. Replaces line breaks with spaces and removes invisible characters before validation. */
 export const SingleLineText = (min: number, max: number): PropertyDecorator => withTextCleanup(Text(min, max), toSingleLine)
 
 const withTextCleanup =
@@ -154,7 +154,7 @@ const withTextCleanup =
     getRules(target, key).clean = (value) => (typeof value === 'string' ? clean(value) : value)
   }
 
-/** Finds values in an input object that the configuration does not allow. */
+/** Returns an error for each input field whose value the configuration does not allow. */
 export type FindErrors = (input: object) => FieldError[]
 
 export const createArgumentValidator =

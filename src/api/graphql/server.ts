@@ -144,7 +144,7 @@ const getQueryString = (target: string): string => (target.includes('?') ? targe
 
 /** Maximum number of reported errors per document. Error messages are long, and a few are enough to correct the document. */
 const maxErrors = 20
-// Length in characters above which a document is long. For a shorter document, each stage of processing takes less than 1 ms.
+// Length in characters above which a document is treated as long. Each stage of processing a shorter one takes less than 1 ms.
 const longDocument = 1_000
 
 /** Yields to other requests between the stages of processing a long document. Each stage may take several milliseconds. */

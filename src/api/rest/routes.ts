@@ -9,7 +9,7 @@ interface RouteOptions {
   nullable?: readonly string[]
   /** Member of a list's items whose value becomes the cursor of the next page. */
   listedBy?: string
-  /** Member by which the list is always sorted, if it is not `listedBy`. */
+  /** Member by which the list is always sorted, if different from `listedBy`. */
   sortedBy?: string
   /** True if the endpoint also offers server-sent events. */
   streams?: boolean

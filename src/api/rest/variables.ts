@@ -199,7 +199,7 @@ function createPlaceholder(type: GraphQLInputType): unknown {
   return { Int: 1, Long: 1, Boolean: false, JSONObject: {}, Upload: noFile }[plain.toString()] ?? 'x'
 }
 
-// Maximum number of unknown names to report, because the error message, the error details and the call log repeat each name.
+// Limits the number of reported names, because the error message, the error details and the call log repeat each of them.
 const maxErrors = 50
 
 /** Reports each unknown name together with the most similar known name, up to a maximum number. */

@@ -155,7 +155,7 @@ export class FileContextService {
     return recent && canAccessContext(actor, recent.contextId) ? recent : this.find(actor, contextKey)
   }
 
-  /** Returns the maximum size of an upload to the context in bytes: its own limit or `MAX_UPLOAD_MB`, whichever is smaller. */
+  /** Returns the context's maximum upload size in bytes: its own limit or `MAX_UPLOAD_MB`, whichever is smaller. */
   readonly getMaxUploadBytes = ({ maxFileSizeMb }: FileContext): number =>
     Math.min(maxFileSizeMb, this.parts.maxUploadMb) * megabyte
 

@@ -111,8 +111,8 @@ export const fileColumns = `${immutableColumns}, 'sha256:' || f.checksum AS chec
 export const contextJoin = 'JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id'
 
 /**
- * Joins a file's context and the downloads that have not been folded into its counter yet. Citus cannot derive the tenant from a
- * subquery, so the caller passes it as `tenant`.
+ * Joins a file's context and the downloads that have not been folded into the file's counter yet. Citus cannot derive the tenant
+ * from a subquery, so the caller passes it as `tenant`.
  */
 export const buildFileJoinsSql = (tenant: string): string => `${contextJoin}
   LEFT JOIN LATERAL (SELECT sum(times) AS times, max(last_at) AS last_at FROM download_deltas d WHERE d.tenant_id = ${tenant} AND d.file_id = f.file_id) d ON true`

@@ -28,14 +28,14 @@ export class FileLookup<Row extends StoredFile> {
     private readonly statement: { name: string; text: string },
   ) {}
 
-  /** Finds files with all their metadata. The statement takes 1.5 times as long as that of `basic`. */
+  /** Loads all file metadata. The statement takes 1.5 times as long as that of `basic`. */
   static complete = (database: Queries) =>
     new FileLookup<File & StoredColumns>(database, {
       name: 'complete-files-by-id',
       text: buildLookupSql(fileColumns, buildFileJoinsSql('$1')),
     })
 
-  /** Finds files with only the fields that downloads and deletions need. */
+  /** Loads only the file fields that downloads and deletions need. */
   static basic = (database: Queries) =>
     new FileLookup<StoredFile>(database, {
       name: 'basic-files-by-id',

@@ -95,8 +95,8 @@ export class RescanQueue {
   }
 
   /**
-   * Releases a batch and schedules its next attempt in `delaySeconds`. The current attempt counts only for `suspectIds`, which
-   * are files that may have crashed the scanner.
+   * Releases a batch and schedules its next attempt after `delaySeconds` seconds. The current attempt counts only for files that
+   * may have crashed the scanner (`suspectIds`).
    */
   async releaseBatch({ tenantId, contextId, token }: Batch, delaySeconds: number, suspectIds: readonly string[]): Promise<void> {
     await this.pool.query(

@@ -79,7 +79,7 @@ export class StatsService {
     })
   }
 
-  /** Computes the storage at the end of each time interval, working backwards from the current storage. */
+  /** Computes the storage usage at the end of each time interval, working backwards from the current usage. */
   async getStorageChart(actor: Actor, args: ChartSettings): Promise<Chart<StoragePoint>> {
     const columns: UsageColumn[] = ['files_uploaded', 'bytes_uploaded', 'files_deleted', 'bytes_deleted']
     const { buckets, getUsage, current } = await this.#sumCounters(actor, args, columns)

@@ -70,8 +70,9 @@ export class UploadLinkLookup {
   constructor(private readonly pool: Pool) {}
 
   /**
-   * Returns the link for a token, or undefined if the token is unknown or the link is not usable. Links that are used up are also
-   * returned. All tokens from suspect IP addresses, which have many failed attempts, share at most one query per second.
+   * Returns the link for a token, even if the link is used up. Returns undefined if the token is unknown, or if the link is
+   * unusable for another reason. Lookups for suspect IP addresses (those with many failed attempts) share at most one query per
+   * second.
    */
   async findByToken(token: string, { isSuspectAddress }: { isSuspectAddress: boolean }): Promise<PresentedLink | undefined> {
     const [, tenant, link, secret] = uploadTokenForm.exec(token) ?? []

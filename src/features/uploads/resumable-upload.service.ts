@@ -12,7 +12,7 @@ import { isOwned, lockSeconds } from './upload-lock.js'
 
 /** Time within which an upload must be completed. Its outcome is stored for the same duration. */
 const lifeMs = 24 * 3_600_000
-// Parts are retained longer than their upload, so that a validation that started in time can still read them.
+// Time for which parts are retained after their upload expires, so that a validation that started in time can still read them.
 const partLifeMs = 3_600_000
 const firstRetrySeconds = 5
 const maxRetrySeconds = 300

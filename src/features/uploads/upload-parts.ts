@@ -17,7 +17,7 @@ export interface PartWriterDependencies {
   spool: Spool
 }
 
-// Maximum number of paths to try, because the reservation of the first path may expire if the store is slow.
+// Maximum number of paths to try. The reservation of the first path may expire if the store is slow.
 const maxPaths = 2
 
 /** Stores received bytes and returns the upload with its new offset. Throws `QuotaExceededError` if they exceed a quota. */

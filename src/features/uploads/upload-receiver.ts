@@ -78,7 +78,7 @@ export class UploadReceiver {
     if (patch && upload.sizeBytes !== null && (isComplete || (upload.outcome && 'file' in upload.outcome)))
       await this.#assertNoExcessBytes(patch.offset, upload.sizeBytes)
     assertNotEnded(upload)
-    // All bytes were received, but the process that received the last byte died, or it could not validate the file.
+    // If all bytes were received, the process that received the last byte died, or it could not validate the file.
     if (isComplete) throw new UploadEndedError(await this.#retryValidation(upload))
     return upload
   }

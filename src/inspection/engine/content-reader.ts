@@ -62,7 +62,8 @@ export class ContentReader {
       return await this.#readInWorker(submission, content, job, scan)
     } catch (error) {
       if (error instanceof WorkerFailed) return { failure: error.failure, durationMs: error.durationMs }
-      // No worker could be started. The client only gets a general message. The service log contains the reason for the operator.
+      // If no worker could be started, the client gets only a general message. The service log contains the reason for the
+      // operator.
       if (error instanceof WorkerNotStarted)
         throw overloaded('Files cannot be inspected at the moment. Retry later.', error.message)
       if (error instanceof TaskError) throw new Error(`validation failed: ${error.message}`)

@@ -32,11 +32,11 @@ export interface ScanPart {
   needs: RequiredSizes
 }
 
-/** Content that a clean verdict from ClamAV covers, and content that must also be scanned. */
+/** Requirements for ClamAV to scan the file completely, and the parts that must be scanned separately. */
 export interface ScanCoverage {
   /** Reason why a part of the file cannot be unpacked. */
   incomplete?: string
-  /** Sizes that ClamAV must be able to scan, excluding the parts. */
+  /** Sizes that ClamAV must be able to scan in the file itself, without its `parts`. */
   needs: RequiredSizes
   /** True if a complete scan requires ClamAV to unpack members. */
   reliesOnClamav: boolean
@@ -119,7 +119,7 @@ interface ScanUnit extends ScanPart {
   declared: number
 }
 
-/** Divides a file into units that ClamAV scans completely: the file itself, and all content that ClamAV may not unpack. */
+/** Divides a file into units that ClamAV scans completely: the file itself, and all content that ClamAV might not unpack. */
 class CoverageVisitor implements Visitor {
   readonly separateParts = true
   readonly #file: ScanUnit

@@ -16,7 +16,7 @@ export interface ThreadTask {
   shared: Int32Array
 }
 
-// Discard output, because readers print warnings with file content. Piscina has no option for this.
+// Discard output, because readers print warnings that contain file content. Piscina has no option for this.
 for (const stream of [process.stdout, process.stderr]) stream.write = () => true
 
 /** Runs a task in a thread. Always resolves, even if the task fails, so a rejection can only mean that the thread has ended. */

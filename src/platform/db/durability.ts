@@ -49,7 +49,7 @@ export class Durability {
 }
 
 // Commits become durable in order, so waiting for this commit also waits for all earlier ones. `setval` is used, because it
-// always writes to the log and needs no lock.
+// always writes to the write-ahead log and needs no lock.
 const waitedCommit = { name: 'flush', text: `SELECT setval('wal_flush', 1)` }
 
 // A standby contains only changes that are durable on the primary. The local log position is not sufficient if commits wait for a standby.

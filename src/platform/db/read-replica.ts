@@ -7,7 +7,7 @@ import type { PoolLogger, Queries } from './queries.js'
 
 /** Delays before each check of whether the replica has caught up. They add up to 60 ms. */
 const recheckDelaysMs = [0, 2, 4, 8, 16, 30]
-/** If the replica has still not caught up, requests use the primary for this time without checking the replica. */
+/** Time for which requests use the primary without checking the replica, after the replica has failed to catch up. */
 const lagPauseMs = 1_000
 const checkIntervalMs = 1_000
 /** Timeout for status queries, so that a frozen replica does not delay requests. */
@@ -174,7 +174,7 @@ function parseReplicaPosition({ rows }: { rows: ReplicaStatus[] }): bigint {
 }
 
 interface Position {
-  /** The log up to `lsn` includes all commits before this time. Measured by the monotonic clock of this process. */
+  /** The write-ahead log up to `lsn` includes all commits before this time. Measured by the monotonic clock of this process. */
   at: number
   lsn: bigint
 }

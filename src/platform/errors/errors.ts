@@ -87,7 +87,7 @@ export const methodNotAllowed = (method: string | undefined, allowed: readonly s
     details: { allowed },
   })
 
-/** Rejects all unsupported methods of a read-only path. */
+/** Rejects a request whose method a read-only path does not support. */
 export function rejectMethod({ method }: { method: string }): never {
   throw methodNotAllowed(method, ['GET', 'HEAD'])
 }

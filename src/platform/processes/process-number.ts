@@ -6,7 +6,10 @@ export interface ProcessNumber {
 
 export const singleProcess: ProcessNumber = { number: 1, count: 1 }
 
-/** Returns one process's share of a limit for all processes. The shares add up to the limit, but each is at least 1. */
+/**
+ * Returns one process's share of a limit for all processes. The shares add up to the limit, unless it is lower than the number of
+ * processes, because each share is at least 1.
+ */
 export const getProcessShare = (total: number, { number, count }: ProcessNumber): number =>
   Math.max(1, Math.floor(total / count) + (number <= total % count ? 1 : 0))
 

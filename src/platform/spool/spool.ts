@@ -99,7 +99,7 @@ export class Spool {
   }
 
   /**
-   * Receives all of `source`, but destroys it at the first byte beyond `limit()`. If the declared size `expectedBytes` is large,
+   * Reads `source` to its end, or destroys it at the first byte beyond `limit()`. If the declared size `expectedBytes` is large,
    * the upload goes directly to a file.
    */
   async receive(source: Readable, limit: () => number, { expectedBytes = 0 } = {}): Promise<Spooled> {

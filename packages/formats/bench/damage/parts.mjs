@@ -191,7 +191,7 @@ const findSevenZipParts = (bytes) => [
   ...splitIntoEighths(bytes).slice(1),
 ]
 
-/** Returns the sectors of a compound file. The length fields are the stream sizes in the directory. */
+/** Returns the sectors of a compound file, and the directory entries that contain stream sizes. */
 function findOleParts(bytes) {
   const size = 2 ** bytes.readUInt16LE(30)
   const parts = []

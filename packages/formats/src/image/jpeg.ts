@@ -32,8 +32,8 @@ const unsupported =
 const cameraLimitFactor = 2.25
 
 /**
- * Checks a JPEG. Common sequential scans are checked here, code by code. libvips decodes all other images. Bytes after the image
- * are accepted.
+ * Checks a JPEG. Checks each Huffman code of common sequential scans, and decodes all other images with libvips. Accepts bytes
+ * after the image.
  */
 export const readJpeg: FormatReader = async (source, limits) => {
   const start = source.read(0, 3)

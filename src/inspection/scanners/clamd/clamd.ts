@@ -18,7 +18,7 @@ export interface ClamdOptions {
   connections?: number
   waiting?: { maxRequests: number; ms: number }
   deadlines?: Partial<ClamdDeadlines>
-  /** Known size limits of the daemons. If unset, a daemon must prove that its limits are high enough for each file. */
+  /** Known size limits of the daemons. If unset, the scanner probes the limits of each daemon. */
   declared?: RequiredSizes
   /** Replaces the socket connection, for example with the command line of ClamAV. */
   connector?: ClamdConnector

@@ -41,7 +41,8 @@ export function createLimitProbe(largest: number, total: number): Content {
 }
 
 /**
- * Creates the zip at the end of a member of `size` bytes. It contains the EICAR string, and a comment pads it to a fixed length.
+ * Creates a zip that contains the EICAR string, to be placed at the end of a member of `size` bytes. A comment pads the zip to a
+ * fixed length.
  */
 function createInnerZip(size: number): Buffer {
   const length = 400

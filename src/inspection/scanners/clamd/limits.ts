@@ -48,7 +48,7 @@ export class ClamdLimits {
     this.#getKnownLimits(daemon).tried.length = 0
   }
 
-  /** Returns undefined if the daemon scans content of these sizes and unpacks members. Otherwise, returns the reason. */
+  /** Returns undefined if the daemon scans content of these sizes and unpacks members. Otherwise, returns an error message. */
   async findLimitProblem(
     daemon: Daemon,
     { requiredSizes, mustUnpack }: { requiredSizes: RequiredSizes; mustUnpack: boolean },

@@ -47,7 +47,7 @@ const programs = {
 }
 
 /**
- * Opens a scanner that runs ClamAV's command line (`clamscan`, or `clamdscan --fdpass`). A clean verdict has the same
+ * Opens a scanner that runs ClamAV's command-line scanner (`clamscan`, or `clamdscan --fdpass`). A clean verdict has the same
  * requirements as with clamd.
  */
 export async function openClamscan(

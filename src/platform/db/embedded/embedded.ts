@@ -14,7 +14,7 @@ export interface EmbeddedDatabase {
   description: string
   /** Stops the server if this process started it. */
   stop(): Promise<void>
-  /** Resolves if the server has stopped and could not be restarted. */
+  /** Resolves when the server has stopped and could not be restarted. */
   lost: Promise<void>
   /** True while the server's disk is full. Deletions still work, but nothing else may use disk space. */
   isDiskFull(): boolean

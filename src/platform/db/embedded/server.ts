@@ -146,7 +146,7 @@ async function runStatement(url: string, statement: string): Promise<pg.QueryRes
 
 /** System account that runs PostgreSQL, because PostgreSQL refuses to run as root. */
 interface Account {
-  /** Command that runs a program as this account, such as `unshare`. Empty if none is needed. */
+  /** Command, such as `unshare`, that runs a program as this account. Empty if none is needed. */
   prefix: string[]
   options: Pick<SpawnOptions, 'uid' | 'gid' | 'cwd' | 'env'>
 }

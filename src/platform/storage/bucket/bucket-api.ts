@@ -55,7 +55,7 @@ export interface BucketApi {
   /** Stores a small object. Replaces an existing one unless `ifAbsent` is true. */
   write(write: TestWrite): Promise<void>
   read(read: BucketRead): Promise<Readable>
-  /** Copies an object within the bucket, so that the service transfers no content. Throws `notFound`. */
+  /** Copies an object within the bucket, without downloading its content. Throws `notFound`. */
   copy(from: BucketObject, to: BucketObject): Promise<void>
   getMetadata(object: BucketObject): Promise<BucketMetadata | null>
   /** Deletes an object. Succeeds if the object does not exist. */

@@ -19,7 +19,7 @@ export function getPart(content: Content, { start, end }: { start: number; end: 
   return { byteLength: end - start, read: () => content.stream({ start, end: end - 1 }) }
 }
 
-/** Reads small content completely, and adds it to the checksum. */
+/** Reads small content into memory and updates the checksum. */
 export async function readWithChecksum(content: Content, checksum: Checksum): Promise<Buffer> {
   const chunks: Buffer[] = []
   for await (const chunk of hashChunks(content, { start: 0, end: content.size }, checksum)) chunks.push(chunk)

@@ -9,7 +9,7 @@ export interface BucketLimits {
   idleMs: number
   /** Timeout for a call, including all its retries. The transfer of content may take longer. */
   callMs: number
-  /** Delay before the first retry. It doubles after each further retry, up to 16 times this value. */
+  /** Delay before the first retry. The delay doubles with each further retry, up to 16 times this value. */
   retryDelayMs: number
 }
 

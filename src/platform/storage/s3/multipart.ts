@@ -96,7 +96,7 @@ export async function sendContentPart(
 // S3 can copy up to 5 GiB per request. This limit is lower, so that each request finishes within a call's timeout.
 const maxSingleCopyBytes = 512 * megabyte
 
-/** Copies an object within the bucket, so that the service transfers no content. */
+/** Copies an object within the bucket, without downloading its content. */
 export async function copyObject(copy: { access: S3Access; from: BucketObject; to: BucketObject; size: number }): Promise<void> {
   const { access, from, to, size } = copy
   const action = `copy '${from.path}'`

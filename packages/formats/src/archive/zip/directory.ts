@@ -45,7 +45,7 @@ interface EndRecord {
 
 const splitArchive = 'the file is one part of a split zip archive. Join the parts, or upload an archive that is not split'
 
-/** Lists up to `maxEntries` members fast enough for type detection. Returns null if the central directory is unreadable. */
+/** Lists members for type detection, up to `maxEntries`. Returns null if the central directory is unreadable. */
 export function listZipEntries(source: RandomAccessSource, limits: ReaderLimits): ZipEntry[] | null {
   try {
     return readZipDirectory(source, limits, { partial: true }).entries
