@@ -97,7 +97,7 @@ const createTooManyUploadsError = (reason: string) => rateLimited(`${reason} Ret
 const maxStreams = { inAll: 500, byTenant: 50 }
 const checkIntervalMs = 1_000
 
-/** Limits event streams, and ends a stream within a second after its credential becomes invalid. */
+/** Limits the number of event streams, and ends a stream within a second of its credential becoming invalid. */
 export class LiveStreams {
   readonly #slots = new TenantSlots('event streams', maxStreams)
   readonly #open = new Set<AbortController>()

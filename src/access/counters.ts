@@ -51,7 +51,7 @@ export class ProcessCounter implements WindowCounter {
     return { count, resetSeconds }
   }
 
-  /** Adds this process's new points to the database, and reads the sums from all replicas. */
+  /** Adds this process's new points to the database, and reads the totals of all replicas. */
   async exchange(pool: Pool): Promise<void> {
     const window = this.#window
     // Points that arrive during the exchange wait for the next one. Otherwise, an exchange would never end on a busy service.

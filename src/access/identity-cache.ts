@@ -83,7 +83,10 @@ export class IdentityCache<V extends object> {
     return ownLoad.result
   }
 
-  /** Removes all cached values that depend on `id`, and all cached unknown keys. Call this after committing the change. */
+  /**
+   * Removes all cached values that depend on `id`, and all keys that are cached as unknown. Call this after committing the
+   * change.
+   */
   forget(id: string): void {
     this.#changes++
     this.#loading.clear()

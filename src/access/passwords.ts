@@ -16,8 +16,8 @@ const maxPasswordBytes = 512
 let commonPasswords: Set<string> | undefined
 
 /**
- * Loads 18,000 common passwords. This takes 90 ms and 2 MB, and some installations have no users, so it is done only on first
- * use.
+ * Loads 18,000 common passwords. They are loaded only on first use, because this takes 90 ms and 2 MB of memory, and some
+ * installations have no users.
  */
 function loadCommonPasswords(): Set<string> {
   const { dictionary } = createRequire(import.meta.url)('@zxcvbn-ts/language-common') as {

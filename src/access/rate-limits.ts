@@ -80,8 +80,8 @@ export class RateLimits {
   }
 
   /**
-   * Counts a rejected credential. Throws 429 if its address has sent too many. The limit only reduces load, because guessing 256
-   * bits is infeasible.
+   * Counts a rejected credential. Throws 429 if the IP address has sent too many. The limit only reduces load, because guessing
+   * 256 bits is infeasible.
    */
   async countRejectedCredential(ip: string): Promise<void> {
     const { count, resetSeconds } = await this.counters.failed.add(toAddressGroup(ip))

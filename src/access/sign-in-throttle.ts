@@ -33,7 +33,7 @@ const maxWaiting = { address: 8, account: 32, all: 512 }
 
 /**
  * Slows down password guessing without locking the account. Failed attempts by others delay a sign-in by up to 15 s, unless it
- * comes from a recently used address. Attempts are rejected only if too many are waiting.
+ * comes from a recently used IP address. Attempts are rejected only if too many are waiting.
  */
 export class SignInThrottle {
   readonly #free: Record<FailureKind, number>

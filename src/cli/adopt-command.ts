@@ -39,8 +39,8 @@ export const adoptCommands: Record<string, Command> = {
 }
 
 /**
- * Returns the tenant and the folder that a URL refers to. Throws if the URL is not in a tenant's folder, because the first path
- * segment of a blob identifies its tenant.
+ * Returns the tenant and the folder that a URL refers to. Throws if the URL does not point to a tenant's folder, because the
+ * first segment of a blob's path identifies its tenant.
  */
 function parseFolder(url: string, storageUrl: string): { tenantId: string; folder: string } {
   const folder = getFolderInStore(url, storageUrl)

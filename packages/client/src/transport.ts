@@ -19,7 +19,7 @@ export interface ServiceRequest extends Omit<SentRequest, 'url' | 'body'> {
   /** Path and query relative to `baseUrl`, with a leading slash, or an absolute URL from a response. */
   path: string
   body?: (() => RequestBody) | undefined
-  /** True if the client may retry the request: it is idempotent, and its body can be read again. */
+  /** True if the request is idempotent and its body can be read again, so that the client may retry it. */
   isRepeatable: boolean
 }
 

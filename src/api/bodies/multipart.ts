@@ -53,7 +53,7 @@ export class Multipart {
   }
 
   /**
-   * Reads the body. Resolves after the last part or a call of `stop`. Rejects if the body is malformed or the client disconnects.
+   * Reads the body. Resolves after the last part or a call to `stop`. Rejects if the body is malformed or the client disconnects.
    */
   async read(): Promise<void> {
     const ended = new Promise<void>((resolve, reject) => {

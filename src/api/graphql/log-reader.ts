@@ -63,8 +63,7 @@ export interface LogQuery {
   /** Returns row counts for time intervals of at most one day, newest first. */
   buckets(): AsyncIterable<Bucket> | Promise<Bucket[]>
   /**
-   * Returns row counts for the hours of a time interval, newest first. Counts for old hours may be missing, because hourly counts
-   * are eventually deleted.
+   * Returns hourly row counts for a time interval, newest first. Old counts may be missing, because they are eventually deleted.
    */
   hours(bucket: Bucket): Promise<Bucket[]>
 }

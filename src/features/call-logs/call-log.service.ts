@@ -145,7 +145,7 @@ async function findEarliestNeededDay(
   return rows[0]?.bucket ?? null
 }
 
-/** Returns the number of calls per hour or day of a span, newest first. */
+/** Returns the number of calls for each hour or day of a span, newest first. */
 async function readBuckets({ database, tenantId, filter }: CallQuery, { by, from, until }: Span): Promise<Bucket[]> {
   const text = `SELECT bucket AS "from", sum(${buildCounterSumSql(filter)})::bigint AS count FROM ${currentUsage} u
     WHERE tenant_id = $1 AND subject = $2 AND grain = '${by}' AND bucket >= $3 AND bucket < $4 GROUP BY bucket ORDER BY bucket DESC`

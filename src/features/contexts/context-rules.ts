@@ -7,7 +7,7 @@ import type { ContextPolicy, ContextRules } from './context-rules.types.js'
 export type ContextRow = Awaited<ReturnType<Database['prisma']['fileContext']['findMany']>>[number]
 
 const ownRules = ['allowedExtensions', 'maxFileSizeMb', 'rejectBlankFiles', 'rejectCorruptFiles', 'scanForViruses'] as const
-// `Record` makes the compiler report a missing field, because changes to it would not create a new version of the rules.
+// `Record` makes the compiler report a missing field. A change to such a field would not create a new version of the rules.
 const allPolicyFields: Record<keyof ContextPolicy, true> = {
   retentionDays: true,
   trashDays: true,

@@ -132,7 +132,7 @@ interface PageRange {
   /** If set, only files that are older than the file with this ID are returned. */
   untilId?: string | undefined
   skip?: number
-  /** True if the list is read oldest first. The returned rows are always newest first. */
+  /** True if the query reads the oldest files first. The returned rows are always newest first. */
   ascending?: boolean
 }
 

@@ -25,7 +25,7 @@ interface LeasedFile {
   fileId: string
   /** Number of attempts, including the current one. */
   attempts: number
-  /** Error from the previous attempt. Null if no attempt failed, or if the service stopped during the attempt. */
+  /** Error from the last failed attempt. Null if no attempt recorded an error, for example because the service stopped. */
   failure: string | null
 }
 

@@ -16,8 +16,8 @@ const foreignKeyViolation = '23503'
 const keyPrefix = 'tenant_deletion/'
 
 /**
- * Suspends a tenant, deletes its rows in batches, and then deletes the tenant's own row. The state is stored, so that the next
- * start continues an interrupted deletion.
+ * Suspends a tenant, deletes its rows in batches, and then deletes the tenant's own row. The state is stored, so that an
+ * interrupted deletion continues after a restart.
  */
 export class TenantDeletion {
   /** Numbers of files and rows that the current run has deleted. */

@@ -119,7 +119,7 @@ function findBodyErrors(request: IncomingMessage): FieldError[] {
 
 type Description = Pick<Creation, 'filename' | 'context' | 'metadata' | 'uploadMetadata'>
 
-// Unknown keys are ignored, because tus allows arbitrary keys and clients send many.
+// Unknown keys are ignored, because tus allows arbitrary keys, and clients send many of them.
 function parseDescription(uploadMetadata: string, contextKey: string | undefined, errors: FieldError[]): Description {
   const described = { filename: '', context: '', metadata: {}, uploadMetadata }
   let values: Record<string, string | null> = {}

@@ -25,7 +25,7 @@ export interface UploadDependencies extends PartWriterDependencies {
   prefix: string
   /** Called for errors that the client did not cause. */
   onError(error: unknown): void
-  /** Throws `scannerUnavailable` if the context scans files and the scanner is unavailable. */
+  /** Throws `scannerUnavailable` if the context requires virus scans and the scanner is unavailable. */
   verifyScanner(actor: Actor, contextKey: string): Promise<void>
 }
 

@@ -1,7 +1,8 @@
 /** A task for a worker: a function that a module exports, and its arguments. */
 export interface Task {
-  /** URL of the compiled module. Its export `run` is called with `data` and a `WorkerCall`. */
+  /** URL of the compiled module. */
   module: URL
+  /** Name of the module's exported function, which is called with `data` and a `WorkerCall`. */
   run: string
   data: unknown
   bytes?: Uint8Array | undefined
@@ -17,7 +18,7 @@ export interface Task {
   deadlineMs: number
   /** True if the task is retried after it has hung. */
   retryHung: boolean
-  /** Data and deadline of the second attempt, if they differ from the first. */
+  /** Data and deadline of the second attempt, if they differ from those of the first. */
   retry?: { data: unknown; deadlineMs: number }
 }
 

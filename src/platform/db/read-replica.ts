@@ -185,7 +185,7 @@ const stepMs = 250
 
 /** Stores log positions of the primary with their times. Concurrent callers share one query. */
 class PrimaryPositions {
-  /** Sorted by position and by time. */
+  /** Known positions, sorted by both log position and time. */
   readonly #known: Position[] = []
   readonly #queries = new Batcher<void, Position>({
     run: async (callers) => {

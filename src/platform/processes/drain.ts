@@ -21,7 +21,7 @@ async function acceptPendingConnections(): Promise<void> {
   }
 }
 
-/** Returns a function that shuts down the server: it accepts no new connections, and closes each open one after its response. */
+/** Returns a function that makes the server accept no new connections and close each open connection after its response. */
 export function createDrainFunction(server: Server): (options: DrainOptions) => Promise<void> {
   const activeResponses = new Set<ServerResponse>()
   let lastKeptAliveAt = 0

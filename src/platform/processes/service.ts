@@ -8,7 +8,7 @@ import { assertPortIsFree } from './listen.js'
 import type { RunningService, ServeOptions } from './serve.js'
 import { exitWithError, getShutdownDelayMs, openLog, runProcess } from './shutdown.js'
 
-// Connections that each process uses outside its pool: ten for the ledger, and ten for notifications, exports and the reconciler.
+// Number of connections per process outside its pool: ten for the ledger, and ten for notifications, exports and the reconciler.
 const extraConnections = 20
 
 /** Reads the configuration, opens the database and serves requests. On exit, closes everything in reverse order. */

@@ -46,7 +46,7 @@ function exitOnSignals(shutDown: (signal: NodeJS.Signals) => Promise<void>): voi
 export const getShutdownDelayMs = (signal: NodeJS.Signals, { shutdownDelaySeconds }: Config): number =>
   signal === 'SIGTERM' ? shutdownDelaySeconds * 1000 : 0
 
-/** Opens the log on standard output, and logs uncaught errors. `number` is this process's number if there are several. */
+/** Opens the log on standard output, and logs uncaught errors. `processNumber` is set if there are several processes. */
 export function openLog({ logLevel, processes }: Config, processNumber?: number): { logger: Logger; flush: () => void } {
   const output = new LogOutput(1, { isShared: processes > 1 })
   const flush = () => output.flushSync()

@@ -26,7 +26,7 @@ export async function openStorage(config: StorageConfig, signingSecrets: Signing
   // Without this line, a new kind of store would be opened as a GCS bucket.
   location satisfies { kind: 'gcs' }
   const { GcsStorage } = await import('./gcs/gcs.js')
-  // Do not require an emulator to provide the guarantees, because it stores no production data.
+  // An emulator need not prove that it provides the required guarantees, because it stores no production data.
   const requireProof = emulatorHost === undefined
   return new GcsStorage({ ...location, emulatorHost, hmac: config.storageHmac, requireProof, limits })
 }

@@ -10,7 +10,7 @@ export interface S3Location extends BucketLocation {
   region: string
   /** Base URL of an S3-compatible store. Undefined for Amazon S3. */
   endpoint: string | undefined
-  /** True if URLs contain the bucket in their path, not in their host. */
+  /** True if URLs contain the bucket name in the path, not in the host name. */
   pathStyle: boolean
 }
 

@@ -65,7 +65,7 @@ const localErrors: Record<string, (path: string) => string> = {
   ENOSPC: (path) => `No space left to write '${path}'.`,
 }
 
-/** Returns the fields of an error that the command prints with --json. */
+/** Returns the error fields that the command prints with --json. */
 export function toErrorFields(error: unknown): { code: string; message: string } {
   if (error instanceof AssayError) {
     const { code, message, details, status, requestId } = error

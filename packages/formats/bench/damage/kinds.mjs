@@ -21,7 +21,7 @@ const overwriteRange = (bytes, offset, length, fill) => {
   return copy
 }
 
-/** Returns the block size. A small file is divided into eight smaller blocks. */
+/** Returns the block size, which is at most an eighth of the file. */
 const getBlockSize = (bytes) => Math.max(1, Math.min(blockBytes, bytes.length >> 3))
 const pickBlockOffset = (bytes, random) => random(Math.floor(bytes.length / getBlockSize(bytes))) * getBlockSize(bytes)
 
@@ -105,7 +105,7 @@ export const kinds = {
     sums.length === 0 ? undefined : flipBit(bytes, pickRandom(sums, random), random(8)),
 }
 
-/** Yields damaged copies of one kind, excluding copies that equal the original. */
+/** Returns up to `count` different copies with one kind of damage. None of them equals the original. */
 export function generateDamagedCopies(kind, { bytes, parts, lengths, sums }, { count, seed }) {
   const random = createRandomGenerator(seed)
   const copies = []

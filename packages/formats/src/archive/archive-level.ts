@@ -52,7 +52,7 @@ export class ArchiveLevel {
   }
 
   /**
-   * Skips a member that is too large to search. If nesting is disabled, throws instead, so that the caller retries in a worker.
+   * Notes that a member is too large to search. If nesting is disabled, throws instead, so that the caller retries in a worker.
    */
   recordUnsearchedMember(name: string): void {
     if (this.limits.maxNesting === 0)

@@ -1,6 +1,6 @@
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** Sequential access to the bytes of a file or an inflater. Skipped bytes of a file are not read from disk. */
+/** Sequential access to the bytes of a file or to an inflater's output. Skipped bytes of a file are not read from disk. */
 export interface ByteStream {
   peek(length: number): Promise<Buffer>
   read(length: number): Promise<Buffer>

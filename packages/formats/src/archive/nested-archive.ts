@@ -74,7 +74,7 @@ async function* yieldCountedChunks(chunks: AsyncIterable<Buffer>, level: Archive
 }
 
 /**
- * Calls `use` with random access to the content, which zip and 7z archives need. Content that is not part of a file is spooled
+ * Calls `use` with random access to the content, which zip and 7z archives need. Content that is not stored in a file is spooled
  * first.
  */
 function withRandomAccessSource(stream: ByteStream, use: (source: RandomAccessSource) => Promise<void>): Promise<void> {

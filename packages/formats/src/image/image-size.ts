@@ -21,6 +21,6 @@ export function checkImageSize(format: string, size: ImageSize, limits: ReaderLi
 }
 
 // Returns the bits per pixel that a viewer needs. Viewers expand images to 24 bits or more, except black-and-white scans and
-// small palettes.
+// images with small palettes.
 const toDisplayBitsPerPixel = (storedBitsPerPixel: number): number =>
   storedBitsPerPixel < 8 || storedBitsPerPixel > 32 ? storedBitsPerPixel : 24

@@ -9,7 +9,7 @@ export interface JpegFrame {
   width: number
   height: number
   components: FrameComponent[]
-  /** True if all readers support the image: 8 bits, 1, 3 or 4 components, and sampling factors up to 4. */
+  /** True if all readers support the image: 8 bits per sample, 1, 3 or 4 components, and sampling factors up to 4. */
   isCommon: boolean
 }
 

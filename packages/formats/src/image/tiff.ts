@@ -132,8 +132,8 @@ const optionalTags = [254, 255, 269, 270, 271, 272, 282, 283, 285, 296, 297, 305
 const faxCompressions = [2, 3, 4, 32771]
 
 /**
- * Replaces an optional entry with the PhotometricInterpretation that readers assume: white is zero for faxes, black is zero for
- * gray images, otherwise RGB. Returns undefined if the image has no optional entry.
+ * Returns a patch that replaces an optional entry with the PhotometricInterpretation that readers assume: white is zero for
+ * faxes, black is zero for gray images, and RGB for all others. Returns undefined if the image has no optional entry.
  */
 function getPhotometricPatches(reader: TiffReader, { fields, compression }: Page): BytePatch[] | undefined {
   const place = optionalTags.map((number) => fields.get(number)?.entryAt).find((at) => at !== undefined)

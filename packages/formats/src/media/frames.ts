@@ -12,7 +12,10 @@ interface FrameStream {
   start: number
   end: number
   parseFrameAt(offset: number, previous: Frame | undefined): Frame | undefined
-  /** Minimum number of consecutive frames that identifies the format, even among other bytes, such as a damaged tag. */
+  /**
+   * Minimum number of consecutive frames that identifies the format, even if the file contains other bytes, such as a damaged
+   * tag.
+   */
   minRun: number
 }
 

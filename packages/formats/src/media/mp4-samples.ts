@@ -14,7 +14,7 @@ export interface SampleCheck {
 export const noSamples: SampleCheck = { declaredChunks: 0, presentChunks: 0 }
 const createFailedSampleCheck = (problem: string): SampleCheck => ({ ...noSamples, problem })
 
-/** Checks the lists of a sample table and the sample offsets. Reads the lists through windows to limit memory. */
+/** Checks the lists of a sample table and the sample offsets. Reads the lists through windows to limit memory use. */
 export function checkSamples(source: RandomAccessSource, limits: ReaderLimits, boxes: Map<string, Box>): SampleCheck {
   const offsets = boxes.get('stco') ?? boxes.get('co64')
   const sizes = boxes.get('stsz') ?? boxes.get('stz2')

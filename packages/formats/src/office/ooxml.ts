@@ -64,7 +64,7 @@ function planPartChecks(zipPackage: ZipPackage, kind: OoxmlKind): PartCheckPlan 
   }
   const related = readRelationships(zipPackage, main.target)
   for (const { type, target } of related) {
-    // Office does not parse custom XML, so it may have any content.
+    // Custom XML may have any content, because Office does not parse it.
     if (target.endsWith('.xml') && !type.endsWith('/customXml') && zipPackage.has(target)) plan.parts.set(target, {})
   }
   // Binary workbooks (xlsb) store the workbook and its sheets in a binary format, so these parts are not parsed as XML.

@@ -48,8 +48,8 @@ export const createOpenDocumentReader = (kind: OpenDocumentKind): FormatReader =
   })
 
 /**
- * Reads from the manifest whether the document is encrypted. ODF 1.4 can encrypt the whole package as one member instead of
- * encrypting each part.
+ * Determines whether the document is encrypted and, from its manifest, whether it has content. ODF 1.4 can encrypt the whole
+ * package as one member instead of encrypting each part.
  */
 function readManifest(zipPackage: ZipPackage): { encrypted: boolean; hasContent: boolean } {
   if (zipPackage.has('encrypted-package') || zipPackage.isEncrypted('content.xml')) return { encrypted: true, hasContent: true }

@@ -239,7 +239,7 @@ export const readCsv: FormatReader = async (source, limits) => {
   return { ...verdict, notes: [...(verdict.notes ?? []), 'some cells would be executed as formulas by a spreadsheet'] }
 }
 
-// Matches cells that start a formula. A sign before a digit starts a number instead.
+// Matches the start of a cell that contains a formula. A sign followed by a digit starts a number instead.
 const formula = /[\r\n,;\t|][ ]*"?(?:=[^=,;\t|"\s]|@[A-Za-z]|[+-][A-Za-z(@=])/
 
 function hasFormulas(source: RandomAccessSource, { bom, encoding }: DetectedText, limits: ReaderLimits): boolean {

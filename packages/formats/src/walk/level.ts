@@ -211,7 +211,7 @@ export class Level implements Members {
     await this.visitContent(new MemorySource(window.subarray(0, filled)))
   }
 
-  /** Visits large content while it is unpacked. Stores containers that need random access first. */
+  /** Visits large content while it is unpacked. A container that needs random access is stored before the visit. */
   async #visitLargeStream(window: Buffer, first: Buffer, iterator: AsyncIterator<Buffer>): Promise<void> {
     const container = detectContainer(window.subarray(0, headLength))
     const rest = this.#yieldCountedChunks(first, iterator)
@@ -254,7 +254,7 @@ const isCommonContainer = (container: Container, head: Buffer): boolean =>
 
 const firstBytes: Partial<Record<Container, string>> = { zip: 'PK\x03\x04', pdf: '%PDF-' }
 
-/** Visits the members of a tar and passes the tar's own bytes to `view`, up to the end of the stream. */
+/** Visits the members of a tar and passes the tar's own bytes to `streamWindow`, up to the end of the stream. */
 async function openLargeTar(
   window: Buffer,
   streamWindow: StreamWindow,

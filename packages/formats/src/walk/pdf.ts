@@ -8,7 +8,8 @@ import type { Members, Opener } from './opener.js'
 import { SmallParts } from './small-parts.js'
 import { LimitExceeded, WalkEnded } from './visitor.js'
 
-// Limits on the number of bytes read, because fake stream keywords can create many overlapping streams.
+// Limits the bytes read to `bytes` plus `times` times the file size, because fake stream keywords can create many overlapping
+// streams.
 const maxRead = { bytes: 64 * 1024 * 1024, times: 16 }
 
 const maxFilters = 8
@@ -26,7 +27,8 @@ export const openPdf: Opener = async (source, members) => {
     read += length
     if (read > maxRead.bytes + maxRead.times * members.fileSize) throw new LimitExceeded('PDF streams overlap')
     const isCommon = !encryption && stream.filters.length <= 1 && (stream.filters[0] ?? flate) === flate
-    // The bytes of an unfiltered stream were already visited with the file, so only containers in it need another visit.
+    // The bytes of an unfiltered stream were already visited with the file, so only containers inside the stream need another
+    // visit.
     if (!encryption && !isCompressed(stream)) await addUnfilteredStream(members, new WindowSource(source, stream.start, length))
     else if (length > maxDecodedBytes) members.reportUnscannedPart('limit', 'a PDF stream exceeds the decoding limit')
     else

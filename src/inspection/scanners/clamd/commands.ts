@@ -118,8 +118,8 @@ function parseSignature(signature: string): ClamdResponse {
 }
 
 /**
- * Parses a version such as `ClamAV 1.4.6/27900/Thu Nov 20 09:12:13 2026`, or `ClamAV 1.4.6` with custom databases only. The date
- * is in the daemon's time zone but parsed as UTC, because only the day matters. Returns undefined for other lines.
+ * Parses a version such as `ClamAV 1.4.6/27900/Thu Nov 20 09:12:13 2026`, or `ClamAV 1.4.6` if only custom databases are loaded.
+ * The date is in the daemon's time zone but parsed as UTC, because only the day matters. Returns undefined for other lines.
  */
 export function parseVersion(line: string): EngineIdentity | undefined {
   const [engine = '', signatures, date] = line.split('/')

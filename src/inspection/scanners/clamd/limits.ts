@@ -68,8 +68,8 @@ export class ClamdLimits {
     const answer = known.last.then(() => this.#probeRequiredSizes(daemon, known, sizes, signal))
     known.last = answer.catch(() => undefined)
     if (await rejectOnAbort(answer, signal)) return undefined
-    // If even the smallest probe failed, the daemon does not find the string in any zip (`ScanArchive no`, or signatures without
-    // EICAR). Its limits are then unknown.
+    // If even the smallest probe failed, the daemon does not find the EICAR string in any zip (`ScanArchive no`, or a database
+    // without this signature). Its limits are then unknown.
     if (!findCachedResult(known, minProbeSizes))
       return `${beyond}: clamd does not unpack the zip archive that Assay uses to measure them (ScanArchive)`
     return `${beyond} (MaxFileSize, MaxScanSize)`

@@ -19,7 +19,7 @@ const versionMs = 30_000
 const maxOutputBytes = 1024 * 1024
 
 /**
- * Runs one process per scan. The npm package `clamscan` 2.4.0 supports neither abort signals nor time-outs, treats any last line
+ * Runs one process per scan. The npm package `clamscan` 2.4.0 supports neither abort signals nor timeouts, treats any last line
  * with `: OK` as clean, and falls back to another program or to the default database.
  */
 export function createClamscanConnector({ path, flags }: Program): ClamdConnector {

@@ -69,7 +69,7 @@ function mayMatch({ anchors }: RulePart, parts: RulePart[], window: Window): boo
 
 interface Anchor {
   text: string
-  /** The string in lower case. A byte matches if it equals the lower-case or upper-case byte. */
+  /** The text in lower case. A byte matches if it equals the byte at the same position in `lower` or `upper`. */
   lower: Buffer
   upper: Buffer
 }
@@ -80,7 +80,7 @@ interface ShortAnchor extends Anchor {
   pattern: RegExp
 }
 
-/** Strings of at least this length contain an aligned four-byte word at any offset. */
+/** A string of at least this length contains an aligned four-byte word, whatever its offset. */
 const minBytesWithWord = 7
 const wordBytes = 4
 /**

@@ -35,7 +35,7 @@ export interface EmbeddedOptions {
   /** Existing directory for the database cluster, its socket and its log. */
   folder: string
   settings?: Record<string, string>
-  /** Socket directory of the previous server, so that the URL stays the same. */
+  /** Socket directory of the previous server, reused so that the URL stays the same. */
   socketFolder?: string | undefined
   /** Descriptor of the lock file. The server inherits it, so that the lock lasts until the last server process has exited. */
   lock?: number | undefined
@@ -151,7 +151,7 @@ interface Account {
   options: Pick<SpawnOptions, 'uid' | 'gid' | 'cwd' | 'env'>
 }
 
-// Environment of the server. It must not inherit variables such as PGDATA, PGPORT or LD_PRELOAD from the operator.
+// Environment of the server. It must not contain the operator's own variables, such as PGDATA, PGPORT or LD_PRELOAD.
 const env = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C', TZ: 'UTC' }
 const options = { cwd: '/', env }
 
@@ -177,7 +177,7 @@ async function chooseAccount(program: string, folder: string): Promise<Account> 
 }
 
 function* listRootCandidates(folder: string): Generator<Account> {
-  // Use the account that owns an existing cluster.
+  // If a cluster already exists, use the account that owns it.
   const { uid, gid } = statSync(join(folder, 'postgres'), { throwIfNoEntry: false }) ?? statSync(folder)
   if (uid !== 0) yield createAccount(uid, gid)
   yield userNamespace

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { AssayError, storageUnavailable } from '../../errors/errors.js'
 
 export interface BucketLimits {
-  /** Timeout for one request with a small response, until its last byte arrives. */
+  /** Time limit for one request with a small response, including the transfer of the response. */
   requestMs: number
   /** Maximum time without data while content is transferred. */
   idleMs: number

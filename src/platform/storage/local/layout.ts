@@ -39,7 +39,7 @@ function getFanOutDirectories(name: string): string[] {
 
 // '+' marks the store's internal names. '!' escapes other names that start with '+' or '!'.
 const escapeName = (name: string) => (name.startsWith('+') || name.startsWith('!') ? `!${name}` : name)
-// A name that starts with '!', but is not an escaped name, is from another program and stays unchanged.
+// If a name starts with '!' but is not an escaped name, another program created it, so it stays unchanged.
 const unescapeName = (name: string) => (/^![+!]/.test(name) ? name.slice(1) : name)
 
 /**
