@@ -336,7 +336,7 @@ test('logs the details of an unexpected error but hides them from the client', a
   expect(world.log.text).toContain('an internal detail')
 })
 
-test('responds to a HEAD request like to a GET request, but without a body', async () => {
+test('returns the headers but no body for a HEAD request', async () => {
   const response = await fetch(`${world.url}/api/v1/contexts`, {
     method: 'HEAD',
     headers: { authorization: `Bearer ${tenant.admin.credential}` },

@@ -170,7 +170,7 @@ describe('partial errors in a GraphQL request', () => {
   })
 })
 
-test('uses the same names for GraphQL enums as for REST reasons and error codes', async () => {
+test('uses the same names for GraphQL enum values as for REST reasons and error codes', async () => {
   const { body } = await user.graphql(`{
     callLogs(operation: upload, status: failure) { data { errorCode validation { reason checks { check } } } }
     reason: __type(name: "RefusalReason") { enumValues { name } } code: __type(name: "ErrorCode") { kind }

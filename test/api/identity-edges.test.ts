@@ -94,7 +94,7 @@ describe('HTTP security headers, CORS and connections', () => {
     expect(rejected.headers.get('access-control-expose-headers')).toContain('Retry-After')
   })
 
-  test('returns an error to a client that sends headers too slowly, then disconnects it', async () => {
+  test('returns an error to a client that sends headers too slowly, and closes the connection', async () => {
     const slow = await openVariant({})
     const { headersTimeout } = slow.app.httpServer
     slow.app.httpServer.headersTimeout = 200

@@ -314,7 +314,7 @@ describe('uploads that start with outdated context rules', () => {
     ['/files/validate', false],
     ['/files/validate', true],
   ])(
-    'returns 503 for POST %s if the file exceeds an outdated size limit but not the current one (outdated only when the form arrives: %s)',
+    'returns 503 for POST %s if the file exceeds only an outdated size limit (outdated at the first read only: %s)',
     async (path, isOnlyForm) => {
       const tenant = await createTenant()
       await tenant.admin.patch('/contexts/notes', { max_file_size_mb: 1 })
@@ -325,7 +325,7 @@ describe('uploads that start with outdated context rules', () => {
     },
   )
 
-  test('rejects a file that also exceeds the new size limit and names that limit', async () => {
+  test('rejects a file that also exceeds the new size limit, and names the new limit in the error', async () => {
     const tenant = await createTenant()
     await tenant.admin.patch('/contexts/notes', { max_file_size_mb: 2 })
     const upload = { path: '/files/upload', name: 'a.txt', content: Buffer.alloc(3_000_000, 'text\n') }

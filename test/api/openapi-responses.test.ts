@@ -318,7 +318,7 @@ test('the OpenAPI document correctly describes every error response to a dry run
   }
 })
 
-test('returns the documented error of every route for a suspended tenant', async () => {
+test("returns each route's documented error for a suspended tenant", async () => {
   const other = await world.createTenant()
   await world.app.services.tenants.suspend(other.tenantId)
   for (const operation of listJsonOperations()) {

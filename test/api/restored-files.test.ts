@@ -101,7 +101,7 @@ describe('restored files', () => {
     expect(events).toMatchObject([{ data: { file_id: file.fileId } }])
   })
 
-  test('quarantines a restored file before any rescan has detected the new signatures', async () => {
+  test('quarantines a restored file even if no rescan has run since the signatures changed', async () => {
     const file = await createTrashedFile('a note')
     await clamd.updateSignatures(world)
     await restored(file.fileId)
@@ -172,7 +172,7 @@ describe('restored files', () => {
     await expectServed(file)
   })
 
-  test('if every scan fails, keeps a restored file in quarantine until an admin releases it', async () => {
+  test('keeps a restored file in quarantine if every scan fails, until an admin releases it', async () => {
     const file = await createTrashedFile('a note')
     await clamd.updateSignatures(world)
     await rescanAll(world)

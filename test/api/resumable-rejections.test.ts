@@ -67,7 +67,7 @@ describe('resumable upload validation', () => {
     expect(await listBlobs()).toBe(0)
   })
 
-  test('rejects a resumable upload before its first byte for its extension or size, an unknown context or an exceeded quota', async () => {
+  test('rejects a resumable upload at creation if its extension, size or context is invalid or a quota is exceeded', async () => {
     const other = await world.createTenant({ quotaMb: 3 })
     await other.createContext('notes', { max_file_size_mb: 1 })
     const extension = await tus.create('notes', 'program.exe', 10)

@@ -40,7 +40,7 @@ function readTour(): { banner: string; steps: Step[] } {
 const toPattern = (text: string) => new RegExp(`^${text.trim().split('…').map(escapePattern).join('.*')}$`, 's')
 const escapePattern = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
-test('prints the documented output of the README tour', async () => {
+test('the README tour prints the documented output', async () => {
   const { banner, steps } = readTour()
   expect(service.stdout.slice(service.stdout.indexOf('Assay listens'))).toMatch(
     new RegExp(toPattern(banner).source.replace(/\$$/, ''), 's'),

@@ -56,7 +56,7 @@ describe('upload checks before the body is read', () => {
     expect(await client.ended).toBe('end')
   })
 
-  test('returns the error, without resetting the connection, to a client that sends an entire 50 MB body', async () => {
+  test('returns the error to a client that sends an entire 50 MB body, instead of resetting the connection', async () => {
     const client = await sendHeaders(tenant.admin, 50 * megabyte)
     const chunk = randomBytes(megabyte)
     for (let sent = 0; sent < 50; sent++) await client.send(chunk)

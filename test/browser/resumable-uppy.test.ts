@@ -81,7 +81,7 @@ describeWith('chromium')('Uppy on a page with another origin', () => {
     expect(Buffer.from(await (await fetch(url)).arrayBuffer()).equals(content)).toBe(true)
   })
 
-  test('reports the reason for a rejected upload to Uppy', async () => {
+  test('reports the rejection reason to Uppy', async () => {
     const early = await send(world.url, 'program.exe', 'x')
     expect(early).toMatchObject({ outcome: 'error', status: 422 })
     expect([early.status, JSON.parse(early.body!).error.code]).toEqual([422, 'invalid_extension'])

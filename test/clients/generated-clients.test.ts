@@ -70,7 +70,7 @@ describeIf(existsSync(tools), 'their generators are not installed (npm ci --pref
     expect(session).toEqual({ status: 0, output: 'done\n' })
   })
 
-  test('generates the same types for @assay/client as openapi-typescript', async () => {
+  test('generates the same types for @assay/client as openapi-typescript does', async () => {
     const own = fileURLToPath(new URL('../../packages/client/src/generated/openapi.ts', import.meta.url))
     await cp(own, join(folder, 'sessions/generated/own.ts'))
     const options = ['--noEmit', '--strict', '--skipLibCheck', '--types', 'node', 'sessions/own-types.ts']

@@ -36,7 +36,7 @@ function listCodeBlocks(title: string): string[] {
 }
 
 describeWith('python3')('guide for Python', () => {
-  test("runs the guide's Python program with the documented output", async () => {
+  test("the guide's Python program prints the documented output", async () => {
     const [program, shown] = listCodeBlocks('From Python')
     const { stdout } = await run(getProgramPath('python3'), ['-c', program!], { env })
     expect(stdout).toBe(shown)
@@ -63,7 +63,7 @@ test("forwards a form through the guide's Next.js route and returns the service'
 })
 
 describeWith('go')('guide for Go', () => {
-  test("runs the guide's Go program with the documented output", async () => {
+  test("the guide's Go program prints the documented output", async () => {
     const [program, shown] = listCodeBlocks('From Go')
     writeFileSync(join(folder, 'main.go'), program!)
     const cache = { HOME: folder, GOCACHE: join(folder, 'go-cache'), GOFLAGS: '-mod=mod', CGO_ENABLED: '0' }

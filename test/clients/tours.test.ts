@@ -40,7 +40,7 @@ function listSteps(page: string, language: string): Step[] {
 const toPattern = (text: string) => new RegExp(`^${text.trim().split('…').map(escapePattern).join('.*')}$`, 's')
 const escapePattern = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
-test('prints the documented output of the SDK tour', async () => {
+test('the SDK tour prints the documented output', async () => {
   const tenant = await world.createTenant()
   const steps = listSteps('tour-sdk.md', 'ts')
   const program = steps
@@ -56,7 +56,7 @@ test('prints the documented output of the SDK tour', async () => {
   expect(stdout.trim()).toMatch(toPattern(steps.map(({ shown }) => shown).join('')))
 })
 
-test('prints the documented output of the command-line tour', async () => {
+test('the command-line tour prints the documented output', async () => {
   const tenant = await world.createTenant()
   await tenant.createContext('invoices', { allowed_extensions: ['csv', 'pdf', 'jpg'], max_file_size_mb: 10 })
   const steps = listSteps('tour-cli.md', 'sh')

@@ -176,7 +176,7 @@ test('uploadTo sends no file if the signal is aborted before or during the rule 
   expect(await client.uploadLinks.get(link_id)).toMatchObject({ accepted_files: 0 })
 })
 
-test('uploadTo names the missing file, the folder or the invalid link in its error', async () => {
+test('uploadTo names the invalid path or link in its error', async () => {
   const { url } = await createLink()
   await expect(uploadTo(url, join(folder, 'missing.txt'))).rejects.toThrow('missing.txt')
   await expect(uploadTo(url, folder)).rejects.toThrow(`'${folder}' is not a file.`)

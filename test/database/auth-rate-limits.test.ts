@@ -57,7 +57,7 @@ describe('call rate limits', () => {
       expect(await limits.countCall(actor('key_2'))).toMatchObject({ remaining: 2 })
     }))
 
-  test("limits a tenant's calls with all keys together to five times the limit per key", () =>
+  test("limits a tenant's total calls across all keys to five times the limit per key", () =>
     runInOneWindow(60, async () => {
       const limits = await openLimits({ perMinute: 2 })
       for (let key = 0; key < 5; key++)

@@ -66,7 +66,7 @@ describe('rows read for a page of events', () => {
     expect(await read(after, null)).toBeLessThanOrEqual(limit)
   })
 
-  test.each(places)('limits the number of rows read for a page of a common and a rare event type (after %d)', async (after) => {
+  test.each(places)('limits the rows read for a page of one or two event types after sequence number %d', async (after) => {
     // The statement reads at most one page per type plus the page itself.
     expect(await read(after, ['context.updated', 'file.accepted'])).toBeLessThanOrEqual(3 * limit)
     expect(await read(after, ['context.updated'])).toBeLessThanOrEqual(2 * limit)

@@ -131,7 +131,7 @@ test('leaves no partial data if a connection is lost during a group commit', asy
   expect(await commitAll(ledger, [await fixture.createUpload(context, 1)])).toEqual([{ status: 'fulfilled', value: undefined }])
 })
 
-test('fills the quota exactly with uploads on four ledgers', async () => {
+test('fills the quota exactly with concurrent uploads on four ledgers', async () => {
   const context = await fixture.createContext('small', 1)
   const ledgers = [1, 2, 3, 4].map(() => fixture.createLedger())
   // 16 files of 65,536 bytes fill one megabyte exactly.

@@ -152,7 +152,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
     await database.drop()
   })
 
-  test('applies a migration of a large table in one batch with prisma migrate deploy', async () => {
+  test('`prisma migrate deploy` applies a migration of a large table in one batch', async () => {
     const database = await createEmptyDatabase()
     await runPrismaDeploy(database.url, createFolder('prisma', table, index, backfill))
     expect(await queryRows(database.url, outcome)).toEqual([{ rows: 12000, filled: 12000, commits: 1, valid: true }])

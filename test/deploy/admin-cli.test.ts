@@ -298,7 +298,7 @@ describe('admin commands with the embedded database', () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'assay admin '))
   afterAll(() => rmSync(dataDir, { recursive: true, force: true }))
 
-  test('runs an admin command before, during and after the service uses the embedded database', async () => {
+  test('runs admin commands before, while and after the service uses the embedded database', async () => {
     const env = { DATA_DIR: dataDir, PORT: await findFreePort(), SCANNER_URL: 'none:' }
     const early = await runAdminProcess(env, 'tenant', 'create', '--name', 'Early')
     expect(early.status).toBe(0)

@@ -153,7 +153,7 @@ test('keeps the bytes received before a connection stalls, and continues the upl
   expect(await calls()).toBe(before + 1)
 })
 
-test('responds to a client that stops sending and stores the received bytes', async () => {
+test('stores the received bytes and responds if a client stops sending', async () => {
   const path = await startUpload()
   const slow = await uploads.connect()
   await slow.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, 'Content-Length': 2_000_000 })

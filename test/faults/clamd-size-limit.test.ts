@@ -76,7 +76,7 @@ describe.each(['tcp', 'unix'] as const)('files above StreamMaxLength, with a cla
     },
   )
 
-  test('returns no verdict if clamd is unavailable for the size limit query', async () => {
+  test('returns no verdict if clamd is unavailable when its size limit is queried', async () => {
     const { daemon, scanner } = await start({ dieAfter: 1_000 })
     const file = createMemoryContent(Buffer.alloc(2 * mebibyte, 'x'))
     const scanned = expect(scanner.scan(file, never())).rejects.toMatchObject(unavailable)

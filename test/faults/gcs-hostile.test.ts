@@ -83,7 +83,7 @@ describe.each(puts)('bucket uploads: %s', (_name, call, bytes) => {
     }
   })
 
-  test('does not overwrite another object if the responses of a bucket upload are lost', async () => {
+  test('does not overwrite another object if the responses to a bucket upload are lost', async () => {
     // The first upload attempt is lost, and another upload uses the path before the second attempt.
     bucket.faults.plan(call, {
       kind: 'held',
@@ -130,7 +130,7 @@ describe('large bucket uploads', () => {
   })
 
   test.each([404, 410, 412])(
-    "finds a large upload's object even if its response was lost and its session ended with status %i",
+    'finds the object of a large upload even if a response is lost and the session ends with status %i',
     async (status) => {
       bucket.faults.plan('chunk', { kind: 'slow', ms: 0 })
       bucket.faults.plan('chunk', { kind: 'lost' })

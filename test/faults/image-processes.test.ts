@@ -76,7 +76,7 @@ describe('native crashes during image decoding', () => {
     expect(inspector.pool.threads.size).toBeLessThanOrEqual(2)
   })
 
-  test('decodes an image in a new process after its decoder crashed once', async () => {
+  test('decodes an image in a new process if the decoder crashes once', async () => {
     expect(await start().inspect(image(`crashonce ${join(folder, 'mark')}`))).toMatchObject({ outcome: 'accepted' })
   })
 

@@ -39,7 +39,7 @@ const expectUnknown = ({ status, headers, body }: ApiResponse) => {
   expect(headers.get('retry-after')).toBe('5')
 }
 
-describe.each(['before', 'after'] as const)('reports an unknown outcome if the connection is lost just %s the COMMIT', (when) => {
+describe.each(['before', 'after'] as const)('connection lost just %s the COMMIT', (when) => {
   const lose = async (call: () => Promise<ApiResponse>, cut: { text: string; at: 'statement' | 'commit' } | 'move') => {
     if (cut === 'move') proxy.cutAtMove = when
     else proxy.cut = { ...cut, when }
@@ -57,7 +57,7 @@ describe.each(['before', 'after'] as const)('reports an unknown outcome if the c
     expectUnknown(await lose(() => tenant.admin.post('/files/delete', { file_ids: many }), 'move'))
   })
 
-  test('reports an unknown outcome if the connection is lost during the COMMIT of a new object', async () => {
+  test('reports an unknown outcome if the connection is lost while a context, key or webhook is created', async () => {
     const name = `lost_${when}`
     const context = { context_key: name, display_name: 'x', allowed_extensions: ['txt'], max_file_size_mb: 1 }
     expectUnknown(await lose(() => tenant.admin.post('/contexts', context), { text: name, at: 'commit' }))
@@ -92,13 +92,13 @@ describe.each(['before', 'after'] as const)('reports an unknown outcome if the c
   })
 })
 
-test('reports an unknown outcome if the connection is lost during the COMMIT of a new resumable upload', async () => {
+test('reports an unknown outcome if the connection is lost while a resumable upload is created', async () => {
   const filename = 'lost-creation.txt'
   proxy.cut = { text: filename, at: 'statement', when: 'after' }
   expectUnknown(await new Tus(tenant.admin).create('notes', filename, 4))
 })
 
-test('reports an unknown outcome if the connection is lost during the COMMIT for a single-use download URL', async () => {
+test('reports an unknown outcome if the connection is lost while a single-use download URL is used', async () => {
   const fileId = await upload()
   const { download_url: url } = (await tenant.admin.get(`/files/${fileId}?once=true`)).body.data
   proxy.cut = { text: 'INSERT INTO spent_downloads', at: 'statement', when: 'after' }

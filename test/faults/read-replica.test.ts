@@ -65,7 +65,7 @@ describe('reads from a replica', () => {
     '/audit-logs',
     '/stats/logs/export',
     '/audit-logs/export?format=csv',
-  ])('serves %s from an up-to-date read replica with an age of 0', async (path) => {
+  ])('serves %s from an up-to-date read replica and reports an age of 0', async (path) => {
     await tenant.admin.upload('notes', 'note.txt', 'text')
     expect(age(await getFromReplica(path))).toBe('0')
   })

@@ -115,7 +115,7 @@ describe.each(reads)('S3 %s requests', (call, send) => {
   })
 })
 
-test.each<S3Call>(['list', 'create', 'complete', 'copy'])('repeats an S3 %s request after truncated XML', async (call) => {
+test.each<S3Call>(['list', 'create', 'complete', 'copy'])('repeats an S3 %s request if the XML is truncated', async (call) => {
   await storage.put('a/b', inMemory(small), type)
   fakeS3.plan(call, { kind: 'half' })
   if (call === 'list') await storage.list().next()

@@ -131,7 +131,7 @@ async function sweepLater(): Promise<void> {
   await new Sweeper(world.database.pool, world.app.services.storage).sweep()
 }
 
-describe('client disconnects while a file is being stored', () => {
+describe('clients that disconnect while a file is being stored', () => {
   /** Sends a complete file over GraphQL in an incomplete request body. */
   async function sendUnended(tenant: TestTenant): Promise<RawClient> {
     const client = await RawClient.connect(world.url)

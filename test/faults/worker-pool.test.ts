@@ -42,7 +42,7 @@ afterEach(async () => {
 afterAll(() => rm(folder, { recursive: true }))
 
 describe("fair scheduling of tenants' files", () => {
-  test.each([1, 2])('with %d workers, does not let a file wait for all earlier files of another tenant', async (workers) => {
+  test.each([1, 2])('with %d workers, does not make a file wait for all earlier files of another tenant', async (workers) => {
     const engine = start({ workers })
     const done: string[] = []
     const run = async (owner: string) => {

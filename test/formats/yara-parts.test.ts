@@ -41,7 +41,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])(
       ['Office.AutoMacroShell', 'in order', file(`Sub AutoOp${''}en()\n`, words, 'Shell "cmd /c calc"')],
       ['Script.Dropper', 'in three windows', file(dropper[2]!, words, dropper[0]!, words, dropper[1]!)],
       ['SVG.ScriptRedirect', 'in order', file('<svg xmlns="http://www.w3.org/2000/svg">', words, script)],
-    ])('matches strings in distant windows with the YARA rule %s: %s', async (signature, _, bytes) => {
+    ])('the YARA rule %s matches strings in distant windows: %s', async (signature, _, bytes) => {
       expect(await scan(bytes)).toMatchObject({ verdict: 'infected', signature })
       expect(await scanner.scan(createMemoryContent(gzipSync(bytes, { level: 1 })), never())).toMatchObject({
         verdict: 'infected',

@@ -241,7 +241,7 @@ test('reports spreadsheet cells that are evaluated as formulas', async () => {
   expect(await notesOf('name,total\na=b,-2.5\n,+49 171\n')).not.toContain(note)
 })
 
-test('rejects a .docx file with macros regardless of its name', async () => {
+test('rejects a .docx file with macros because its actual type is DOCM', async () => {
   const { recognition } = await examineFile('docx', packed({ ...docx(), 'word/vbaProject.bin': 'x' }))
   expect(recognition).toMatchObject({ type: 'docm', fits: false })
 })

@@ -32,7 +32,7 @@ async function interpret(text: string, variableValues: Record<string, unknown>) 
   return JSON.stringify(data!.data)
 }
 
-describe('compiled GraphQL operations and graphql-js', () => {
+describe('compiled GraphQL operations compared with graphql-js', () => {
   const text = `
     query ($first: Int, $colour: Colour) { data: things(first: $first, colour: $colour) { the_id: id ...Rest } }
     fragment Rest on Thing { colour size tags inner { id inner { size } } }

@@ -55,7 +55,7 @@ test('rejects a credential lookup with the error `overloaded` if 5,000 lookups a
   expect(new Set(await Promise.all(requested))).toEqual(new Set(['found 2']))
 })
 
-test('batches credential lookups over intervals of 50 ms after wrong guesses', async () => {
+test('batches credential lookups in intervals of 50 ms after wrong guesses', async () => {
   jest.useFakeTimers({ doNotFake: ['setImmediate'] })
   try {
     const { lookups, statements, endTurn, completeLookup } = createLookups()

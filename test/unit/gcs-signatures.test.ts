@@ -50,7 +50,7 @@ const vectors: {
   },
 ]
 
-describe("the emulator and Google's test vectors", () => {
+describe("the emulator compared with Google's test vectors", () => {
   test.each(vectors)(
     'computes the same canonical request as the Google test vector $name',
     ({ path = object, query, headers = {}, canonical, hash }) => {

@@ -30,7 +30,7 @@ test.each([
   expect([...ids].sort()).toEqual(ids)
 })
 
-test('the current time does not change when the system clock changes', () => {
+test('a change to the system clock does not affect the time returned by now()', () => {
   setClock(start)
   const { now: machine } = Date
   Date.now = () => machine() + 9 * year

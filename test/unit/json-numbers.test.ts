@@ -23,7 +23,7 @@ describe('numbers that would lose digits', () => {
     '{"9007199254740993":"\\"9007199254740993"}',
     '"\\\\\\" 9007199254740993"',
     `"${'"9007199254740993"'.replaceAll('"', '\\"')}"`,
-  ])('accepts JSON numbers that keep their digits: %s', (json) => expect(findImpreciseNumber(json)).toBeUndefined())
+  ])('finds no integer literal that would lose digits in %s', (json) => expect(findImpreciseNumber(json)).toBeUndefined())
 
   test('accepts the numbers in any output of JSON.stringify', () =>
     fc.assert(

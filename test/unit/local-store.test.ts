@@ -30,7 +30,7 @@ describe('paths of local blobs', () => {
     expect(toFilePath('a/short')).toBe('a/short')
   })
 
-  test('limits each folder of a store to 1,024 entries for ids from one year', () => {
+  test('creates at most 1,024 entries per folder for blobs from one year', () => {
     // Computes file paths without writing files.
     const children = new Map<string, Set<string>>()
     const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
@@ -133,7 +133,7 @@ describe('local store', () => {
     expect((await store.list().next()).done).toBe(true)
   })
 
-  test('reports an empty directory in place of the mounted disk as an outage', async () => {
+  test('reports an outage if an empty directory replaces the mounted disk', async () => {
     const store = await open()
     await store.put('a/b', inMemory(Buffer.from('x')), type)
     await rename(root, `${root}-away`)
@@ -149,7 +149,7 @@ describe('local store', () => {
     await store.assertReady()
   })
 
-  test('lists files of other programs whose paths no blob can have, except in the reserved folder', async () => {
+  test('lists files whose paths are not valid blob paths, except files in the reserved folder', async () => {
     const store = await open()
     await store.put('a/blob', inMemory(Buffer.from('x')), type)
     await mkdir(join(root, '.assay'))

@@ -65,7 +65,7 @@ describe('generated operations', () => {
     expect(generateTypes(documentOf({ responses: text }))).toContain('body: never\ndata: string')
   })
 
-  test('generates the path of each operation and its support for an Idempotency-Key', () => {
+  test("generates each operation's method, path and support for an Idempotency-Key", () => {
     const parameters = [{ $ref: '#/components/parameters/Idempotency-Key' }]
     expect(generateEndpoints(documentOf({ parameters }, 'post'))).toContain("a: ['POST', '/a', true],")
     expect(generateEndpoints(documentOf({}))).toContain("a: ['GET', '/a'],")

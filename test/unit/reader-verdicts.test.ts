@@ -112,7 +112,7 @@ test.each([
 describe('invalid files', () => {
   const signed = 'eps ttf otf dcm dng cr2 nef arw parquet mpp pub amr dwg'.split(' ')
 
-  test.each(signed)('rejects noise and text with the extension .%s', async (extension) => {
+  test.each(signed)('rejects random data and text with the extension .%s', async (extension) => {
     expect(await runReader(extension, noise(5000))).toMatch(/corrupt/)
     expect(await runReader(extension, text('just text\n'.repeat(50)))).toMatch(/corrupt/)
   })
@@ -161,7 +161,7 @@ describe('invalid files', () => {
     expect(await runReader('svg', text(honest))).toBe('valid')
   })
 
-  test('rejects a program with an unknown extension', async () => {
+  test('rejects an executable with an unknown extension', async () => {
     expect(await runReader('acme', basic.exe())).toBe('invalid_extension: it is exe')
   })
 })

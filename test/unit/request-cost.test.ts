@@ -102,7 +102,7 @@ describe('root fields of a GraphQL request', () => {
     expect(await started(1_001)).toEqual({ before: ['a'], log: ['a', 'b'] })
   })
 
-  test('executes the root fields of a cheap GraphQL request together', async () => {
+  test('executes the root fields of a cheap GraphQL request concurrently', async () => {
     expect((await started(1_000)).before).toEqual(['a', 'b'])
   })
 })

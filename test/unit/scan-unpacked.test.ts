@@ -178,7 +178,7 @@ test.each<[string, () => Buffer]>([
   expect(await scan(make())).toEqual(clean)
 })
 
-describe('unread content', () => {
+describe('incompletely scanned content', () => {
   test.each<[string, Buffer, string]>([
     ['a damaged RAR archive', Buffer.concat([Buffer.from('Rar!\x1a\x07\x01\0', 'latin1'), noise(200)]), 'RAR'],
     ['an LZ4 file', Buffer.concat([Buffer.from('04224d18', 'hex'), noise(200)]), 'LZ4'],

@@ -151,14 +151,14 @@ describe('JSON files', () => {
     }
   })
 
-  test('rejects JSON nesting above the limit', async () => {
+  test('rejects JSON that exceeds the nesting limit', async () => {
     expect(await findMaliciousConstruction(readJson, sample.deepJson(1000))).toBe('sound')
     expect(await findMaliciousConstruction(readJson, sample.deepJson(1001))).toBe('json_nesting')
     expect(await findMaliciousConstruction(readJson, Buffer.alloc(5_000_000, '['))).toBe('json_nesting')
     expect(await findMaliciousConstruction(readJson, Buffer.from('{"a":'.repeat(100_000)))).toBe('json_nesting')
   })
 
-  test('reads JSON Lines with one value per line', async () => {
+  test('accepts valid JSON Lines, but not as a JSON document', async () => {
     expect(await read(readJsonLines, '{"a":1}\n[2]\r\n\n3\n')).toMatchObject({ sound: true })
     expect((await read(readJsonLines, '{"a":1}\n{broken}\n')).sound).toBe(false)
     expect((await read(readJson, '{"a":1}\n{"a":2}\n')).sound).toBe(false)

@@ -20,16 +20,16 @@ describe('numeric variables', () => {
     ['7', 7],
     ['2147483647', 2_147_483_647],
     ['007', 7],
-  ])('parses the text %s as the number %d', (text, number) => {
+  ])('converts the text value %s to the number %d', (text, number) => {
     expect(coerce('Int', text, 'text')).toBe(number)
   })
   test.each(['', ' ', '1.0', '1.5', '-1', '+1', '1e3', '0x10', '2147483648', '99999999999', '١', '1 ', 'x'])(
-    'rejects the text %j as a number',
+    'rejects the text value %j for a numeric variable',
     (text) => {
       expect(coerce('Int', text, 'text')).toBe('fault')
     },
   )
-  test.each([1.5, '7', true, [7], {}, 2 ** 31, Number.NaN])('rejects the JSON value %j as a number', (value) => {
+  test.each([1.5, '7', true, [7], {}, 2 ** 31, Number.NaN])('rejects the JSON value %j for a numeric variable', (value) => {
     expect(coerce('Int', value)).toBe('fault')
   })
   test('accepts a negative JSON number', () => {

@@ -16,7 +16,7 @@ const extensionsOf = (type: string): string[] =>
 
 describe('content without the signature that its extension requires', () => {
   test.each(Object.keys(types))(
-    'accepts unknown binary data with an extension of type %s only if the type has no signature',
+    'accepts random data as a file of type %s only if its extension requires no signature',
     async (type) => {
       for (const extension of extensionsOf(type)) {
         const unsigned = typesWithoutSignature.has(type) || extensionsWithoutSignature.has(extension)

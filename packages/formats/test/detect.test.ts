@@ -241,7 +241,7 @@ describe('content types', () => {
     ['unheardof', null],
     ['bin', null],
     ['old', null],
-  ])('maps the extension .%s alone to the content type %s', (extension, mime) => {
+  ])('maps the extension .%s, without a detected type, to the content type %s', (extension, mime) => {
     expect(getMimeTypeByExtension(extension)).toBe(mime)
   })
 })

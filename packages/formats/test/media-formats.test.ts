@@ -26,7 +26,7 @@ const samples: [string, FormatReader, Buffer][] = [
   ['webm, live', readWebm, webm({ live: true })],
 ]
 
-describe.each(samples)('reader for the media file: %s', (_name, reader, sample) => {
+describe.each(samples)('media file reader: %s', (_name, reader, sample) => {
   test('accepts an intact media file', async () => {
     expect(await read(reader, sample)).toMatchObject({ sound: true, notes: [] })
   })

@@ -60,7 +60,7 @@ describe('damaged MP4 files', () => {
       expect(await read(readMp4, withNumber(mp4(), type, -4, 0))).toMatchObject(invalid(/does not fit/))
   })
 
-  test('rejects an MP4 file with counts above the file size, without allocating memory for them', async () => {
+  test('rejects an MP4 file whose declared counts exceed its size, without allocating memory for them', async () => {
     for (const [type, offset] of [
       ['stco', 8],
       ['stsz', 12],

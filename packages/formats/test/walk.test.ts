@@ -227,7 +227,7 @@ test.each([
   expect(unscannedParts).toMatchObject([{ cause: 'unsupported', reason: expect.stringContaining('an archive at the end') }])
 })
 
-describe('walks during the validation of a file', () => {
+describe('walk during the validation of a file', () => {
   async function read(archive: Buffer, extension: string, visitor: Visitor): Promise<Walk> {
     const source = new MemorySource(archive, extension)
     const observing = new Walk(source, { visitor })

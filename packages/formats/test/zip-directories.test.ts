@@ -46,7 +46,7 @@ describe('zip64 records', () => {
   })
 })
 
-test("accepts only a digital signature between a zip file's central directory and end record", async () => {
+test("rejects bytes between a zip file's central directory and end record unless they are a digital signature", async () => {
   const complete = zip(members)
   const end = complete.lastIndexOf('PK\x05\x06', undefined, 'latin1')
   const signature = Buffer.concat([Buffer.from('PK\x05\x05\x10\x00', 'latin1'), noise(16)])
