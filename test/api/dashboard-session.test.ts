@@ -48,7 +48,7 @@ describe('signing in with POST /session', () => {
     for (const part of token.split('.')) expect(JSON.stringify(body)).not.toContain(part)
   })
 
-  test('sets the Secure attribute on the session cookie if the client uses HTTPS', async () => {
+  test('sets the Secure attribute on the session cookie if PUBLIC_URL uses HTTPS', async () => {
     const secure = await World.open({ PUBLIC_URL: 'https://assay.example' }, world)
     const response = await secure.unauthenticated.raw('/session', { method: 'POST', headers: json, body: JSON.stringify(user) })
     expect(response.headers.getSetCookie()[0]).toMatch(/; Secure$/)

@@ -329,7 +329,7 @@ test.each(['br', 'gzip'])('compresses the files at /docs with %s if the client a
   }
 })
 
-test('serves Apollo Sandbox with a suitable content security policy to a browser', async () => {
+test('serves Apollo Sandbox to a browser with a content security policy that permits it', async () => {
   const page = await world.unauthenticated.raw('/graphql?sandbox', { headers: { accept: 'text/html' } })
   expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html'])
   const policy = page.headers.get('content-security-policy')!

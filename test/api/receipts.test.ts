@@ -96,7 +96,7 @@ describe('receipts', () => {
     expect((await runVerify(receipt)).status).toBe(0)
   })
 
-  test('returns a verifiable receipt with the reason for a rejected upload', async () => {
+  test("returns a verifiable receipt that contains an upload's rejection reason", async () => {
     await setup.tenant.admin.upload('notes', 'blank.txt', ' \n')
     const callId = await getRejectedCallId()
     const receipt = await setup.getReceipt(`/calls/${callId}/receipt`)

@@ -52,7 +52,7 @@ test('the client library resumes a large upload after lost connections', async (
   expect(await countFiles()).toBe(1)
 })
 
-test('the client library throws an error with the reason for a rejected resumable upload', async () => {
+test('the client library throws an error that contains the rejection reason of a resumable upload', async () => {
   const client = openClient(world.url)
   const getRejection = async (name: string, content: string) =>
     client.files.upload(new Blob([content]), { context: 'raw', filename: name, resumable: true }).then(

@@ -95,7 +95,7 @@ describe('two replicas in two processes with one database', () => {
     for (const took of await measureKeyLifecycle()) expect(took).toBeLessThan(1000)
   })
 
-  test('applies key status changes on other replicas despite closed notification connections', async () => {
+  test('applies key status changes on other replicas even if notification connections are repeatedly closed', async () => {
     let cutting = true
     let cut = 0
     const cutter = (async () => {

@@ -89,7 +89,7 @@ describe('failing workers', () => {
   })
 
   test.each(['dieonce', 'hangonce'])(
-    'retries a file once in a second worker if its reader fails with "%s"',
+    'retries a file in a second worker if its reader crashes or hangs once (%s)',
     async (extension) => {
       const mark = join(folder, extension)
       expect(await start({ deadlineMs: 4000 }).inspect(createSubmission(`a.${extension}`, Buffer.from(mark)))).toMatchObject({

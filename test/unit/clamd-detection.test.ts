@@ -48,7 +48,7 @@ describe('clamd detection test', () => {
     expect(daemon.streams).toBe(0)
   })
 
-  test("reports no file as clean if clamd's VERSION response shows missing signatures", async () => {
+  test("reports no file as clean if clamd's VERSION response contains signature version 0", async () => {
     const scanner = createScanner([daemon])
     expect(await scanner.scan(text, never())).toEqual(clean)
     daemon.script.version = 'ClamAV 1.4.6/0/Thu Nov 20 10:00:00 2026'

@@ -202,7 +202,7 @@ describe('clamd scan limits', () => {
     expect(await scanner.scan(createMemoryContent(Buffer.alloc(6 * mebibyte)), never())).toMatchObject(verdict)
   })
 
-  test('sends a zip whose declared sizes exceed any limit to clamd member by member', async () => {
+  test('sends a zip to clamd member by member if its declared sizes exceed any limit', async () => {
     const sent: Buffer[] = []
     const scanner = await scannerOn((stream) => {
       sent.push(stream)

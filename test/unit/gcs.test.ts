@@ -169,7 +169,7 @@ describe('bucket reads', () => {
     bucket.objects.store({ name: 'a/b' }, noise(500_000))
   })
 
-  test('rejects a truncated bucket read', async () => {
+  test('rejects a truncated download from the bucket', async () => {
     bucket.faults.plan('media', { kind: 'cut' })
     await expect(readBack('a/b')).rejects.toMatchObject(unavailable)
     expect((await readBack('a/b')).equals(noise(500_000))).toBe(true)

@@ -28,7 +28,7 @@ const take = (bytes: Buffer, { limit = bytes.length, expectedBytes = 0 } = {}) =
   })
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
-test('writes a large upload to a temporary file and deletes it with the upload', async () => {
+test('writes a large upload to a temporary file and deletes the file when the upload is disposed of', async () => {
   await open()
   const { content, dispose, sizeBytes } = await take(large)
   expect(sizeBytes).toBe(large.length)

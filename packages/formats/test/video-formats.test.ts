@@ -137,7 +137,7 @@ describe('WebM files', () => {
     expect(await read(readWebm, webm({ track: 9 }))).toMatchObject(invalid(/belongs to a track/))
   })
 
-  test('accepts a Matroska file only with the document type webm or matroska', async () => {
+  test('accepts a Matroska file only if its document type is webm or matroska', async () => {
     expect(await read(readWebm, webm({ type: 'matroska' }))).toMatchObject(valid)
     expect(await read(readWebm, webm({ type: 'webm\0' }))).toMatchObject(valid)
     expect(await read(readWebm, webm({ type: 'other' }))).toMatchObject(invalid(/type 'other'/))

@@ -61,7 +61,7 @@ test('removes the query, the fragment and a trailing slash from an upload link U
   expect(toLinkUrl('/upload/ulk_a/?x#y', 'https://files.example.com/page')).toBe('https://files.example.com/upload/ulk_a')
 })
 
-test('returns the extension after the last dot of a file name in lower case', () => {
+test('returns the lowercase extension after the last dot of a file name', () => {
   expect(['a.tar.GZ', 'README', '.env', 'a.'].map(getExtension)).toEqual(['gz', '', 'env', ''])
 })
 
