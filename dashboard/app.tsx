@@ -63,7 +63,7 @@ const WelcomeError = ({ error }: { error: ApiError }) => (
   </div>
 )
 
-/** Users cannot dismiss this notice, because they could mistake the built-in rules for an antivirus. */
+/** Users cannot dismiss this notice, because they could otherwise mistake the built-in rules for an antivirus program. */
 const ScannerNotice = () => (
   <p class="bar">
     {texts.scannerNotice} <a href="/health">{texts.connectScanner}</a>

@@ -46,7 +46,7 @@ const answersPerTurn = 16
  *
  * - Appends: log lines, counts and downloads only add rows and need no lock. Entries of all tenants share one statement and one
  *   commit (append-lane.ts).
- * - Moves: uploads, deletions and audited changes take the lock of their tenant. Concurrent entries of one tenant form one group,
+ * - Moves: uploads, deletions and audited changes take their tenant's lock. Concurrent entries of one tenant form one group,
  *   even if they come from several replicas. The lock is released before the commit waits for the disk. Callers get their
  *   responses once the commit is durable (move-lane.ts).
  * - Guards: the same transaction checks quotas, reserved paths, Idempotency-Keys and rule versions (`ledger_move` in

@@ -89,7 +89,7 @@ const getMatchingPairs = (filter: CallLogFilter): [Operation, 'success' | 'failu
         .map((status): [Operation, typeof status] => [operation, status]),
     )
 
-/** Returns SQL that adds up the counter columns that match a filter. */
+/** Returns SQL for the sum of the counter columns that match a filter. */
 const buildCounterSumSql = (filter: CallLogFilter): string =>
   getMatchingPairs(filter)
     .map(([operation, status]) => `${operation}_${status}`)

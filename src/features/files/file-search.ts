@@ -111,7 +111,7 @@ export async function selectFiles(
 }
 
 /**
- * Returns the SQL condition that joins file `f` with group `g`. The files of a group form a contiguous range of the indexes
+ * Returns the SQL condition that joins file `f` with group `g`. The files of a group form a contiguous range in the indexes
  * files_by_name and files_by_size.
  */
 const buildGroupCondition = ({ tenantId }: Search, values: unknown[]): string =>

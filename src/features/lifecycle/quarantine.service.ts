@@ -110,7 +110,10 @@ export class QuarantineService {
     })
   }
 
-  /** Deletes a quarantined file permanently, without the trash. Throws 404 if it is not quarantined, and 409 if it is on hold. */
+  /**
+   * Deletes a quarantined file permanently, without moving it to the trash. Throws 404 if it is not quarantined, and 409 if it is
+   * on hold.
+   */
   async purge(actor: Actor, fileId: string): Promise<{ fileId: string }> {
     const { tenantId } = actor
     await this.parts.ledger.changeTenant(tenantId, async (tx) => {

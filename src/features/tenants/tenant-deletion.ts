@@ -202,7 +202,7 @@ const batchColumns: Record<Table, string | null> = {
   storage_findings: 'blob_path',
   spent_downloads: 'nonce',
   resumable_uploads: 'upload_id',
-  // The primary key begins with the actor, but a single actor may have too many rows for one batch.
+  // Batches use `key` instead of the actor, because a single actor may have too many rows for one batch.
   idempotency_keys: 'key',
   webhook_deliveries: 'webhook_id',
   context_versions: 'context_id',

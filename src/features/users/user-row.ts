@@ -38,7 +38,7 @@ export async function findUser(db: Pick<Transaction, 'user'>, tenantId: string, 
   return user
 }
 
-/** Applies the sign-in delay to a signed-in session, so that it cannot be used to guess the user's password or code quickly. */
+/** Applies the sign-in delay to a signed-in session, so that the session cannot be used to guess the password or code quickly. */
 export const delayCredentialAttempt = ({ signIns }: RateLimits, { email, id, ip }: Actor, signal?: AbortSignal) =>
   signIns.delayAttempt({ email: email ?? id, ip, isFamiliar: async () => true, signal })
 

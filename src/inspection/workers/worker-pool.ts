@@ -66,7 +66,7 @@ function readText(path: string): string {
   }
 }
 
-/** Runs tasks in threads, or in processes for native code. If a worker dies or hangs, its task is retried once. */
+/** Runs tasks in threads, and native code in separate processes. If a worker dies or hangs, its task is retried once. */
 export class WorkerPool {
   readonly #queue: FairQueue<QueuedTask>
   readonly threads: Threads

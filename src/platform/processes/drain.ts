@@ -46,7 +46,7 @@ export function createDrainFunction(server: Server): (options: DrainOptions) => 
       if (await Promise.race([closed, sleep(100, false)])) break
       if (performance.now() - from > graceMs) server.closeAllConnections()
     }
-    // The socket is already closed. This call only stops the timer with which the HTTP server checks its connections.
+    // The socket is already closed. This call only stops the HTTP server's timer for checking connections.
     server.close()
   }
 }

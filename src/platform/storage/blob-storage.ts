@@ -65,7 +65,7 @@ export interface BlobStorage {
   list(after?: string): AsyncIterable<StoredBlob>
   /** Deletes the parts of unfinished uploads that are more than a day old. Returns the number of these uploads. */
   abortUploads(): Promise<number>
-  /** Creates a URL that downloads the blob without credentials for `expiresInSeconds`. */
+  /** Creates a URL that can be used for `expiresInSeconds` to download the blob without credentials. */
   signDownload(grant: BlobDownloadGrant): Promise<string>
   /** Throws `storageUnavailable` if writing to the store or reading from it fails. */
   assertReady(): Promise<void>

@@ -14,7 +14,7 @@ interface Waiter {
   take(daemon: Daemon): void
 }
 
-/** Selects the least busy healthy daemon. Limits the connections per daemon, and how long callers wait for one. */
+/** Selects the least busy healthy daemon. Limits the connections per daemon, and how long callers wait for a connection. */
 export class Daemons {
   readonly all: Daemon[]
   readonly #waiters = new Set<Waiter>()

@@ -8,7 +8,7 @@ import { rejectOnAbort } from './proof.js'
 const mebibyte = 1024 * 1024
 // Sizes that are assumed to be within MaxFileSize and MaxScanSize, so that small files need no probe.
 const assumedSizes: RequiredSizes = { largest: mebibyte, total: 4 * mebibyte }
-// Maximum sizes to probe. ClamAV scans no file above 2 GB, and a probe of 8 GiB takes half a minute.
+// Maximum sizes to probe. ClamAV does not scan files larger than 2 GB, and a probe of 8 GiB takes half a minute.
 const maxProbeSizes: RequiredSizes = { largest: 2 * 1024 * mebibyte, total: 8 * 1024 * mebibyte }
 // Maximum number of filler members in a probe. More would be needed only if clamd had a large limit for the total size and a
 // tiny limit for each member, which is unrealistic.

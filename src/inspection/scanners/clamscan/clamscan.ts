@@ -25,7 +25,7 @@ export function parseClamscanUrl(url: string): ClamscanUrl {
 }
 
 const mebibyte = 1024 * 1024
-/** Limits for `clamscan`, set as high as possible. ClamAV scans no file above 2 GB. */
+/** Limits for `clamscan`, set as high as possible. ClamAV does not scan files larger than 2 GB. */
 const limits = { largest: 2000 * mebibyte, total: 4000 * mebibyte }
 
 /**

@@ -10,7 +10,10 @@ const free = 0xffffffff
 const maxRegularSector = 0xfffffffa
 const miniUnit = 64
 
-/** Lists streams without reading their content, fast enough for type detection. Returns null if the directory is unreadable. */
+/**
+ * Lists streams without reading their content, which is fast enough for type detection. Returns null if the directory is
+ * unreadable.
+ */
 export function listOleStreams(source: RandomAccessSource): OleEntry[] | null {
   try {
     return new OleContainer(source).entries
