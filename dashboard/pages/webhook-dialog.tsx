@@ -86,7 +86,7 @@ interface EventFieldsProps {
 
 function EventFields({ value, set }: EventFieldsProps) {
   const contexts = useContexts()
-  // Event types that were selected through the API stay selected.
+  // Include event types that were set through the API, so that they stay selected.
   const types = [...new Set([...Object.keys(t.typeLabels), ...value.types])]
   return (
     <>

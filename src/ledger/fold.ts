@@ -35,7 +35,7 @@ counted AS (
   ON CONFLICT (tenant_id, subject, grain, bucket) DO UPDATE SET ${additions})
 SELECT count(*) AS folded FROM deltas`
 
-// Discards downloads of deleted files. Locks files in the same order as moves, to avoid deadlocks.
+// Discards download counts of deleted files. Locks files in the same order as moves, to avoid deadlocks.
 const foldDownloads = `WITH deltas AS (
   DELETE FROM download_deltas WHERE tenant_id = $1 AND (file_id, delta_id) IN (SELECT file_id, delta_id FROM download_deltas WHERE tenant_id = $1 LIMIT ${rowsPerStatement}) RETURNING *),
 counted AS (SELECT file_id, sum(times) AS times, max(last_at) AS last_at FROM deltas GROUP BY file_id),

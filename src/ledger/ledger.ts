@@ -192,7 +192,7 @@ export class Ledger {
     this.options.events?.emit('committed', entry)
   }
 
-  /** Logs the rejected call before the caller receives the error. The log line needs no lock. */
+  /** Adds the rejected call to the call log before the caller receives the error. The row needs no lock. */
   #rejectEntry({ entry, reject }: PendingEntry, rejection: Rejection): void {
     const error = toRejectionError(rejection, entry)
     const rejectCaller = () => reject(error)

@@ -131,7 +131,7 @@ export class MoveLane {
     for (const tenant of tenants) this.#scheduleTenant(tenant)
   }
 
-  /** Dequeues the tenant's entries up to its next change, or up to the maximum size of a group. */
+  /** Dequeues the tenant's entries up to its next `changeTenant` job, but at most `maxGroup` entries. */
   #dequeueGroup(tenant: TenantQueue): Group {
     const change = tenant.jobs.findIndex((job) => 'run' in job)
     return tenant.jobs.splice(0, Math.min(change < 0 ? tenant.jobs.length : change, this.options.maxGroup)) as Group

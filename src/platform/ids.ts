@@ -73,7 +73,7 @@ export function parseIdCursor(prefix: IdPrefix, cursor: string, field = 'after')
 export const parseKeyCursor = (cursor: string, sort: string): string | undefined =>
   new RegExp(`^\\S+ ${sort} (.+)$`, 's').exec(decodeCursor(cursor))?.[1]
 
-/** Returns the position in a cursor of a list whose items have no ids. */
+/** Returns the position that a cursor contains, for a list whose items have no ids. */
 export function parseNumberCursor(cursor: string, field = 'after'): number {
   const text = decodeCursor(cursor)
   if (!/^\d{1,9}$/.test(text)) throw createInvalidCursorError(field)

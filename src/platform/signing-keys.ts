@@ -7,7 +7,7 @@ export interface SigningSecret {
 /** Signing keys for one purpose. The database stores them encrypted. */
 export interface SigningSecrets {
   getCurrentKey(): Promise<SigningSecret>
-  /** Returns the current key, or a retired key that may still verify signatures. */
+  /** Returns the key with this id: the current key, or a retired key whose signatures are still valid. */
   findKey(id: string): Promise<SigningSecret | undefined>
 }
 

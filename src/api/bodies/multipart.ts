@@ -100,7 +100,7 @@ export class Multipart {
     }
   }
 
-  /** Stops reading the body. `read` then resolves, or rejects with `error` if an error is given. */
+  /** Stops reading the body. `read` then rejects with `error`, or resolves if `error` is undefined. */
   stop(error?: unknown): void {
     this.#failure ??= error
     if (error === undefined) this.#settle?.resolve()

@@ -203,7 +203,7 @@ class DocumentSizes {
   }
 }
 
-/** Rejects aliases in an introspection, because each alias of a nested list multiplies the size of the response. */
+/** Rejects aliases in an introspection query, because each alias of a nested list multiplies the size of the response. */
 function rejectAliases({ selections }: SelectionSetNode): void {
   for (const selection of selections) {
     if (selection.kind === Kind.FIELD && selection.alias !== undefined)

@@ -231,7 +231,7 @@ export interface TimestampedList {
   rows: string
 }
 
-/** Returns a page of the list, latest first. */
+/** Returns one page of a list of files, latest first. */
 export async function listFilesLatestFirst<Row>(
   database: Queries,
   { alias, timeColumn, columns, rows: from }: TimestampedList,

@@ -180,7 +180,7 @@ function checkProcesses({ state: { running }, self: { count } }: Siblings): Cond
   return { status: 'degraded', running, of: count, reason }
 }
 
-// The status is not "down", because the primary serves the reads instead.
+// An unavailable replica is "degraded" and not "down", because the primary serves all reads.
 const checkReplica = (replica: ReadReplica): Promise<Condition> =>
   replica.getLagMs().then(
     (ms) => ({ status: 'up', behind_seconds: Number.isFinite(ms) ? Math.round(ms / 100) / 10 : null }),

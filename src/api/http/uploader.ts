@@ -11,7 +11,7 @@ const headers = {
 
 /** Serves the `<assay-uploader>` web component at /uploader.js to pages of any origin. */
 export function mountUploader(app: Express): void {
-  // This file is created by scripts/uploader.mjs, and is also used by tests that run from source.
+  // scripts/uploader.mjs builds this script. Tests that run from source also use it.
   const script = StaticFile.at(new URL('../../../dist/uploader/uploader.js', import.meta.url))
   app
     .route('/uploader.js')

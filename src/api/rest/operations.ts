@@ -138,7 +138,7 @@ function addNames(value: ValueNode, path: string, names: Map<string, string>): v
   if (value.kind === Kind.OBJECT) for (const field of value.fields) addNames(field.value, `${path}.${field.name.value}`, names)
 }
 
-// Adds the members of an input object. Their request names are their schema names in snake_case.
+// Adds the request names of an input object's members, which are their schema names in snake_case.
 function addMemberNames(type: GraphQLInputType | undefined, path: string, name: string, names: Map<string, string>): void {
   const object = getNullableType(type)
   if (isInputObjectType(object))

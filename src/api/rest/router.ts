@@ -106,7 +106,7 @@ async function runRoute(
     )
   if (route.body === 'json')
     return call.admitBeforeBody(operation.endpoint, async () => runWithPathParameters(await readBodyMembers(restRequest)))
-  // Report unexpected members and parameters here, because arguments are not validated if an operation has none.
+  // Report unexpected members and parameters here, because operations without arguments skip the validation of arguments.
   const hasNoArguments = operation.variables.every(({ name }) => route.path.includes(`{${name}}`))
   const mayHoldMembers = route.method !== 'GET' && /json/i.test(request.headers['content-type'] ?? '')
   if (hasNoArguments && (mayHoldMembers || call.inputErrors.length > 0))

@@ -83,8 +83,8 @@ export function readArguments<Args extends object>(
 }
 
 /**
- * Converts request values to document variables. Replaces an invalid value with a valid placeholder and reports it, so that the
- * document runs until the resolver has checked the scope. Afterwards, all invalid fields are reported together.
+ * Converts request values to document variables. Replaces invalid required values with valid placeholders, so that the document
+ * runs until the resolver has checked the scope. All invalid fields are then reported together.
  */
 export function coerceVariables(
   operation: Operation,
@@ -202,7 +202,7 @@ function createPlaceholder(type: GraphQLInputType): unknown {
 // Limits the number of reported names, because the error message, the error details and the call log repeat each of them.
 const maxErrors = 50
 
-/** Reports each unknown name together with the most similar known name, up to a maximum number. */
+/** Reports up to `maxErrors` unknown names, each with the most similar known name, if any. */
 export function findUnknownNames(names: Iterable<string>, knownNames: readonly string[], description: string): FieldError[] {
   const errors: FieldError[] = []
   for (const name of new Set(names)) {

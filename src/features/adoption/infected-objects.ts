@@ -15,8 +15,8 @@ interface Dependencies {
 }
 
 /**
- * Registers an infected object as a quarantined file and returns the file ID. Returns undefined if the entry rejects the object
- * for a reason other than a virus.
+ * Registers an infected object as a quarantined file and returns the file ID. Returns undefined unless `entry` rejects the object
+ * because of a virus.
  */
 export async function quarantineObject(
   { objects, contexts, quarantine }: Dependencies,

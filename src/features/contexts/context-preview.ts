@@ -80,8 +80,8 @@ function toRejectionMessage(
 // character of the name.
 const extension = `CASE WHEN strpos(substr(f.original_filename, 2), '.') = 0 THEN '' ELSE lower(split_part(f.original_filename, '.', -1)) END`
 
-// The first pass counts the files by verdict. The second pass reads the newest rejected files and stops when it has found 20 of
-// them or, if there are fewer, all of them.
+// The first pass counts the files by verdict. The second pass reads the newest rejected files, and stops after 20 or, if there
+// are fewer, after the last one.
 const statement = `
 WITH judged AS NOT MATERIALIZED (
   SELECT file_id, original_filename, size_bytes, CASE

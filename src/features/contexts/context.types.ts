@@ -23,7 +23,7 @@ export const ContextStatus = createEnum(
 )
 export type ContextStatus = keyof typeof ContextStatus
 
-/** Rules that a context and each version of its rules contain. */
+/** Fields that `FileContext` and `ContextRules` share. */
 @ObjectType({ simpleResolvers: true })
 export abstract class CheckRules {
   @Field(() => [String], 'Allowed file extensions, in lower case and without the dot.')

@@ -169,7 +169,7 @@ export class FileService {
           return { fileId, deleted: true, error: null }
         } catch (error) {
           const { code, message, details } = toPublicError(error)
-          // An unknown outcome applies to all files, because their deletions are part of the same commit.
+          // If one outcome is unknown, all are, because the deletions are part of the same commit.
           if (details.outcome === 'unknown') throw error
           return { fileId, deleted: false, error: { code, message } }
         }

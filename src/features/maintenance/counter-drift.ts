@@ -143,7 +143,7 @@ function buildDifferencesSql({ table, keys, columns, correct, within = 'true' }:
 const getStatementValues = (tenantId: string, { since }: Counter, horizons: Horizons): unknown[] =>
   since ? [tenantId, since(horizons)] : [tenantId]
 
-/** SQL for the difference between the stored files and the number that the counters imply, which is uploads minus deletions. */
+/** SQL for the difference between the stored files or bytes and the counters' uploads minus deletions. */
 const uploadGap = `SELECT files, bytes FROM (
   SELECT h.files - coalesce(sum(files_uploaded - files_deleted), 0) AS files, h.bytes - coalesce(sum(bytes_uploaded - bytes_deleted), 0) AS bytes
   FROM tenant_heads h LEFT JOIN ${currentUsage} u ON u.tenant_id = $1 AND u.subject = '' AND u.grain = 'total'

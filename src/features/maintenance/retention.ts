@@ -117,7 +117,7 @@ export class LogStartTimes {
     this.#saved = (await loadState<SavedStartTimes>(this.pool, stateKey)) ?? this.#saved
   }
 
-  /** Saves the start times. This must happen before rows are deleted, so that no total includes deleted rows. */
+  /** Saves the start times. Call this before deleting rows, so that no total includes deleted rows. */
   async saveStartTimes(): Promise<void> {
     const { rows } = await this.pool.query<{ value: SavedStartTimes }>(
       `INSERT INTO service_state AS s (key, value, updated_at) VALUES ($1, jsonb_build_object('calls', $2::text, 'audits', $3::text), now())

@@ -14,7 +14,7 @@ import { type LinkRow, linkColumns, statusColumn, toCurrentLimits, toUploadLink 
 
 /** Maximum number of usable links per tenant. */
 const maxOpenLinks = 10_000
-/** A link is revoked after this many rejected files per file that it may accept. */
+/** Number of rejected files, per file that a link may accept, after which the link is revoked. */
 const rejectedFilesPerFile = 10
 const minRejectedFiles = 20
 

@@ -73,8 +73,7 @@ export class ResumableUploadService {
   }
 
   /**
-   * Creates an upload that this request has already locked. Throws 429 if the credential or its tenant has too many unfinished
-   * uploads.
+   * Creates an upload that is locked by this request. Throws 429 if the credential or its tenant has too many unfinished uploads.
    */
   async create(actor: Actor, upload: NewUpload, token: string): Promise<ResumableUpload> {
     const { rows } = await this.#db.query<ResumableUpload & UnfinishedUsage>(

@@ -48,7 +48,7 @@ async function startSession(signIns: SignInService, call: Call, request: Request
     : signIns.signIn(call.origin, readCredentials(input), call.signal)
 }
 
-/** Omits the token, which is only in the cookie, so that scripts cannot read it. */
+/** Omits the token, which only the cookie contains, so that scripts cannot read it. */
 const toSessionResponse = ({ expiresAt, secondFactorDue, user: { userId, email, name, scopes } }: SignIn) => ({
   expires_at: expiresAt.toISOString(),
   second_factor_due: secondFactorDue,

@@ -90,7 +90,7 @@ export class UserService {
           `User '${userId}' signs in through ${before.issuer} and has no password in this service. Change the password at the identity provider.`,
         )
       return {
-        // If users change their own password, the count of wrong codes remains, so that a stolen session cannot reset it.
+        // Users who change their own password keep their count of wrong codes, so that a stolen session cannot reset it.
         data: { passwordHash, ...(actor.id !== userId && noWrongCodes) },
         getAudit: async (after, tx) => [
           ...(await endSessions(tx, actor, after, currentSession && { not: currentSession })),

@@ -45,7 +45,7 @@ export class ContentReader {
     }
   }
 
-  /** Reads a file. With `scan`, the worker thread also scans the file. */
+  /** Reads a file. If `scan` is set and a worker thread reads the file, this thread also scans it. */
   async read(
     submission: Submission,
     content: Content,

@@ -44,7 +44,7 @@ export class CombinedScanner implements VirusScanner {
 
 type CleanVerdict = Extract<ScanVerdict, { verdict: 'clean' }>
 
-/** Combines two clean verdicts. The result contains the time of the older EICAR proof. */
+/** Combines two clean verdicts. `provedAt` is the time of the older EICAR test. */
 function combineCleanVerdicts([first, second]: CleanVerdict[]): ScanVerdict {
   return { ...first!, provedAt: new Date(Math.min(first!.provedAt.getTime(), second!.provedAt.getTime())) }
 }

@@ -20,7 +20,7 @@ export const openedByClamav: ReadonlySet<Container> = new Set<Container>(['zip',
 
 /** Sizes in bytes that a daemon must be able to scan. */
 export interface RequiredSizes {
-  /** Largest file or member (MaxFileSize). */
+  /** Size of the largest file or member (clamd's MaxFileSize). */
   largest: number
   total: number
 }

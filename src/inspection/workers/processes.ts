@@ -184,7 +184,7 @@ class WorkerProcess {
     this.#settings = settings
     return new Promise((resolve, reject) => {
       this.#settle = { resolve, reject }
-      // Content is not part of the message, because deserializing 0.5 MiB took 30 ms.
+      // Content is not part of the message, because deserializing 0.5 MiB takes 30 ms.
       if (bytes) this.#contents.write(bytes)
       this.#send({ module: module.href, run, data, contentBytes: bytes?.length, ...(newSettings && { settings: newSettings }) })
     })

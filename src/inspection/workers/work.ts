@@ -10,7 +10,7 @@ export interface Task {
   settings?: SharedArrayBuffer | undefined
   /** True for native code that may crash or hang. Such code runs in a separate process, and all other code runs in a thread. */
   inProcess: boolean
-  /** Size of the file in bytes. Large files leave one worker free for small files. */
+  /** Size of the file in bytes. Tasks for large files leave one worker free for small files. */
   size: number
   /** Owner of the task, for fair scheduling. */
   owner?: string | undefined

@@ -61,7 +61,7 @@ const isDistributed = ({ reference, distributed, functions }: DistributionPlan):
 
 /**
  * Distributes the tables across the nodes of a Citus cluster, in one transaction. In the meantime, calls to a running service
- * wait or fail with 503. Returns the completed work.
+ * wait or fail with 503. Returns the executed plan.
  */
 export const distributeDatabase = (client: ClientBase, print: (message: string) => void): Promise<DistributionPlan> =>
   retryIfLocked(() => runInTransaction(client, () => distributeAll(client, print)), {

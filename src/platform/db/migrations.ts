@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client, DatabaseError } from 'pg'
 import { retryIfLocked, runInTransaction } from './queries.js'
 
-// A statement that waits for a lock blocks all later statements. It therefore waits only briefly and is retried.
+// A statement that waits for a table lock blocks later statements on that table, so it waits only briefly and is retried.
 const lockTimeoutMs = 2_000
 const lockAttempts = 100
 const batchRows = 5_000

@@ -33,7 +33,7 @@ export const createFileContent = (path: string, size: number, sha256: string): C
 })
 
 /**
- * Reads the bytes from `start` to `end`, exclusive, and ignores positions outside the content. Intended for a few KiB at the
+ * Reads the bytes from `start` to `end` (exclusive) and ignores positions outside the content. Intended for a few KiB at the
  * start or end of the content, because the result is in memory.
  */
 export async function readRange(content: Content, start: number, end: number): Promise<Buffer> {

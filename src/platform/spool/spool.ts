@@ -10,7 +10,7 @@ import { createFileContent, createMemoryContent, type Spooled, UploadMemory } fr
 
 // Maximum size of a multipart form, excluding the file.
 const formBytes = 64 * 1024
-// Maximum size of uploads in memory if the client declares their size.
+// Maximum size of an upload in memory if the client declares its size.
 const maxAnnouncedBytes = 4 * megabyte
 
 export interface SpoolOptions {

@@ -1,4 +1,4 @@
-/** Opens files with a common library for each type, without `inspect`. The functions throw if the file is damaged. */
+/** Opens files with a common library for each type, without `inspect`. The functions throw if the library detects damage. */
 import { createRequire } from 'node:module'
 import { promisify } from 'node:util'
 import { crc32, gunzip } from 'node:zlib'

@@ -91,7 +91,7 @@ async function createSamples() {
 
 const aliases = { jpeg: 'jpg', tiff: 'tif', opus: 'ogg' }
 
-/** Returns the files in a folder, by extension. Skips files above 1 MiB, because measuring damage in them takes too long. */
+/** Returns the files in a folder, by extension. Skips files above 1 MiB, because measuring them takes too long. */
 function readFiles(path) {
   return readdirSync(path, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

@@ -73,7 +73,7 @@ function getBrandPatches(source: RandomAccessSource): BytePatch[] {
   return brand === 'avif' || brand === 'mif1' ? [] : [{ at: 8, bytes: Buffer.from('avif', 'latin1') }]
 }
 
-/** Decodes the image. Returns a reason if the image is unsupported, or a verdict if it is damaged. */
+/** Decodes the image. Returns a reason if it is unsupported or too large, and a verdict if it is damaged. */
 async function tryToDecodeImage(
   source: RandomAccessSource,
   limits: ReaderLimits,

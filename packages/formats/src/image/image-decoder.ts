@@ -8,7 +8,7 @@ export interface DecodeOptions {
   failOn: 'truncated' | 'error' | 'warning'
   page?: number
   pages?: number
-  /** Number of pixels according to the format reader. libvips rejects images with more. Small images are decoded in memory. */
+  /** Number of pixels according to the format reader. libvips rejects larger images. Small images are decoded in memory. */
   maxPixels?: number
   /** Patches that make libvips decode parts that it would otherwise skip. */
   changes?: BytePatch[]

@@ -4,7 +4,7 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { readEncryption } from './encryption.js'
 import { decodeNames, findStreams } from './streams.js'
 
-/** Maximum size in bytes of a document that is searched for cycles. In larger documents, PDFium drops the pages of a cycle. */
+/** Maximum size in bytes of a document whose objects are searched. In larger documents, PDFium drops the pages of a cycle. */
 const searchLimit = 64 * 1024 * 1024
 const unpackedLimit = 64 * 1024 * 1024
 /**
@@ -48,7 +48,7 @@ export function analyzePageTree(source: RandomAccessSource, limits: ReaderLimits
   return { cycle: circles.find((circle) => circle !== undefined), hiddenPage, activeContent: [...active] }
 }
 
-/** Searches for a cycle depth first without recursion, because the tree may be arbitrarily deep. */
+/** Searches depth-first for a cycle, without recursion, because the tree may be arbitrarily deep. */
 function findCycle(kids: Map<number, number[]>, root: number, limits: ReaderLimits): number | undefined {
   const done = new Set<number>()
   const path = new Set<number>([root])

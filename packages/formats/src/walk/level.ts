@@ -202,7 +202,7 @@ export class Level implements Members {
       }
     } catch (error) {
       if (error instanceof WalkEnded && !(error instanceof LimitExceeded)) throw error
-      // The bytes that were unpacked before the damage or the limit are still visited.
+      // Visit the bytes that were unpacked before the damage was found or the limit was exceeded.
       const unpacked = window.subarray(0, filled)
       if (filled < windowBytes && !(error instanceof WalkEnded)) await this.visitContent(new MemorySource(unpacked))
       else this.#beginContent()(unpacked, { first: true, last: true })

@@ -29,7 +29,7 @@ export interface Members {
   getObservedSevenZipResult(type: string): { listing: SevenZipListing; run: SevenZipRun } | undefined
   addContent(source: RandomAccessSource): Promise<void>
   addStream(chunks: AsyncIterable<Buffer>): Promise<void>
-  /** Adds members from a synchronous unpacker. `unpack` writes each member to its own sink, with at most `maxBytes` in total. */
+  /** Adds members from a synchronous unpacker. `unpack` writes each member to its own sink, up to `maxBytes` in total. */
   addPushedMembers(maxBytes: number, unpack: (sink: () => PartSink) => Promise<void>): Promise<void>
   /** Throws if the walk was cancelled. Every loop whose length depends on the content must call it. */
   readonly step: () => void

@@ -21,7 +21,7 @@ export const maxUnpackedBytes = 1024 * 1024 * 1024
 /** Size in bytes of a 7z archive without members, which consists only of the start header. */
 const emptyBytes = 32
 
-/** 7-Zip names of compressed streams, which have no directory. */
+/** 7-Zip's names for formats that compress a single stream and have no directory. */
 const streamTypes = new Set(['xz', 'bzip2', 'zstd', 'lzma', 'Z'])
 
 export const createSevenZipOpener =

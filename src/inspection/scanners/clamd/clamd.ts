@@ -20,7 +20,7 @@ export interface ClamdOptions {
   deadlines?: Partial<ClamdDeadlines>
   /** Known size limits of the daemons. If unset, the scanner probes the limits of each daemon. */
   declared?: RequiredSizes
-  /** Replaces the socket connection, for example with the command line of ClamAV. */
+  /** Replaces the socket connection, for example with ClamAV's command-line program. */
   connector?: ClamdConnector
   pool?: WorkerPool | undefined
   /** Folder for content that is unpacked for the daemon. Defaults to the system's temporary folder. */

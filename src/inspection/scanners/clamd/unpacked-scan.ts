@@ -16,7 +16,7 @@ import type { UnverifiedVerdict } from '../verdict.js'
 
 export interface PartScanner {
   scan(content: Content): Promise<UnverifiedVerdict>
-  /** Returns undefined if the daemon scans these sizes, and unpacks members if required. Otherwise, returns the reason. */
+  /** Returns undefined if the daemon can scan these sizes and, if required, unpack members. Otherwise, returns the reason. */
   exceeds(needs: RequiredSizes, reliesOnClamav: boolean): Promise<string | undefined>
 }
 

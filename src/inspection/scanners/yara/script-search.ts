@@ -75,7 +75,7 @@ interface Anchor {
 }
 
 interface ShortAnchor extends Anchor {
-  /** The one or two characters before the first letter, which are rare in most text. */
+  /** One or two non-letters at the start of the anchor, which are rare in most text. */
   start: string
   pattern: RegExp
 }

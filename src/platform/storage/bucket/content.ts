@@ -7,12 +7,12 @@ export interface Checksum {
   update(bytes: Buffer): unknown
 }
 
-/** Adds the bytes from `start` to `end`, exclusive, to the checksum. */
+/** Adds the bytes from `start` to `end` (exclusive) to the checksum. */
 export async function updateChecksum(content: Content, part: { start: number; end: number }, checksum: Checksum): Promise<void> {
   for await (const _chunk of hashChunks(content, part, checksum));
 }
 
-/** Returns the bytes from `start` to `end`, exclusive, as a request body. */
+/** Returns the bytes from `start` to `end` (exclusive) as a request body. */
 export function getPart(content: Content, { start, end }: { start: number; end: number }): Buffer | StreamedBody {
   if (content.bytes) return content.bytes.subarray(start, end)
   if (end === start) return Buffer.alloc(0)

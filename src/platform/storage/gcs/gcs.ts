@@ -123,7 +123,7 @@ class GcsBucket implements BucketApi {
     const metadata = { contentType: upload.contentType, crc32c: expectedCrc32c, metadata: { upload: upload.id } }
     const object = { name, bytes, resource: metadata, ifGenerationMatch: '0' }
     const { limits } = this.#access
-    // Limit each attempt to a part of the call's timeout, so that time remains for a retry.
+    // Limit each attempt to part of the call's timeout, so that time remains for a retry.
     const attempts = { action: `store '${path}'`, attemptMs: limits.callMs * 0.6 }
     const stored = await this.#access.withRetries(attempts, (signal) => uploadObject(this.#access, object, signal))
     return { ...stored, expectedCrc32c }

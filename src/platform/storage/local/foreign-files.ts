@@ -35,7 +35,7 @@ export class ForeignFiles {
     }
   }
 
-  /** Opens the blob or the other file at `path`. Throws `notFound` if neither exists. */
+  /** Opens the blob or the foreign file at `path`. Throws `notFound` if neither exists. */
   async open(path: string): Promise<Readable> {
     return withStorageErrors(`read '${path}'`, async () => {
       const handle = await open(await this.#findFile(path), 'r').catch(ignoreErrorCode('ENOENT'))
