@@ -95,7 +95,7 @@ export class ProcessCounter implements WindowCounter {
 const exchangeIntervalMs = 1_000
 const exchangesPerSweep = 60
 
-/** Shares counts between replicas once a second. While PostgreSQL is unavailable, every replica counts separately. */
+/** Synchronizes counts between replicas once a second. While PostgreSQL is unavailable, every replica counts separately. */
 export class SharedCounts {
   readonly #counters: ProcessCounter[] = []
   #timer: NodeJS.Timeout | undefined

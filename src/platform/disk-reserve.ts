@@ -60,7 +60,7 @@ export class DiskReserve {
 
   async #createFile(bytes: number): Promise<void> {
     const newFile = `${this.options.file}.new`
-    // Use random data, because a compressing file system would allocate no space for zeros.
+    // Use random data, because a file system with compression would allocate no space for zeros.
     const randomData = randomBytes(Math.min(bytes, megabyte))
     const handle = await open(newFile, 'w', 0o600)
     try {

@@ -5,8 +5,8 @@ export interface MemberObserver {
   /** Receives a member of a zip archive. `offset` is the position of its local header. */
   visitMember(offset: number, content: RandomAccessSource): Promise<void>
   /**
-   * Returns an observer for a member that is a container, or undefined if the nesting is too deep. Afterwards, `visitMember`
-   * receives the member itself.
+   * Returns an observer for a member that is a container, or undefined if the nesting is too deep. After the container's members,
+   * `visitMember` receives the container itself.
    */
   createNestedObserver(offset: number): MemberObserver | undefined
   /**

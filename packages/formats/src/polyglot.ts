@@ -27,8 +27,8 @@ export function detectPolyglot(source: RandomAccessSource, recognition: Recognit
     : undefined
 }
 
-// Types whose files never end with a PDF by accident. By contrast, an archive or a compound file may contain an uncompressed PDF
-// at its end.
+// Types whose files cannot accidentally end with a PDF. By contrast, an archive or a compound file may contain an uncompressed
+// PDF at its end.
 const nonContainerTypes = new Set(
   'jpg png gif bmp tif webp heic avif ico psd jp2 mp3 wav flac ogg-audio ogg-opus ogg-video mp4 mp4-audio m4a mov webm mkv avi exe elf'.split(
     ' ',

@@ -31,7 +31,7 @@ export class QuarantineMoves {
     return moved
   }
 
-  /** Tries to move an object. An error is only reported, because `completeDueMoves` retries the move after a minute. */
+  /** Tries to move an object. Errors are only reported, because `completeDueMoves` retries the move after a minute. */
   async tryMoveObject(key: QuarantinedFileKey): Promise<boolean> {
     try {
       return await this.moveObject(key)

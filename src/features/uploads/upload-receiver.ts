@@ -220,7 +220,10 @@ export class UploadReceiver {
     return ended!
   }
 
-  /** Runs `work` as the upload's only logged call and stores its outcome. The upload continues if `work` returns undefined. */
+  /**
+   * Runs `work` as the only call that is logged for the upload, and stores its outcome. If `work` returns undefined, the upload
+   * continues.
+   */
   async #runAndSaveOutcome(
     upload: ResumableUpload,
     work: (attempt: Attempt) => Promise<File | undefined>,

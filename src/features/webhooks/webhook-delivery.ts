@@ -9,7 +9,7 @@ import { describeConnectionError, type OutboundClient } from './outbound.js'
 import type { Delivery, LeasedWebhook, WebhookKey, WebhookPositions } from './webhook-positions.js'
 
 /**
- * Seconds until the next attempt, by number of failed attempts. After the last of these attempts, the service abandons the event.
+ * Seconds until the next attempt, by number of failed attempts. If the last attempt also fails, the service abandons the event.
  */
 const retrySeconds = [5, 30, 120, 600, 3600, 10_800, 21_600, 43_200, 86_400]
 const maxFailingDays = 5

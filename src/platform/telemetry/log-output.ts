@@ -9,8 +9,8 @@ const retryDelayMs = 50
 const finalFlushTimeoutMs = 500
 
 /**
- * Writes log lines in batches, on another thread. Drops lines that do not fit into the buffer, and logs their number. Ignores
- * write errors.
+ * Writes log lines in batches, on another thread. Drops lines that do not fit in the buffer, and logs how many. Ignores write
+ * errors.
  */
 export class LogOutput {
   readonly #descriptor: number

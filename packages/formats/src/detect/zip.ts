@@ -76,8 +76,8 @@ function detectTypeByMimetype(source: RandomAccessSource, entries: ZipEntry[]): 
 }
 
 /**
- * Detects formats by member names. MusicXML, InDesign, Hancom and XMind use the same names, so the content of container.xml or
- * manifest.xml decides.
+ * Detects formats by member names. MusicXML, InDesign, Hancom and XMind use the same names, so container.xml or manifest.xml must
+ * also identify the format.
  */
 function detectTypeByNames(names: Set<string>, readMember: (name: string) => string): string | undefined {
   const container = 'meta-inf/container.xml'

@@ -135,8 +135,8 @@ export const readText: FormatReader = (source, limits) => {
 function readEightBitText(source: RandomAccessSource, limits: ReaderLimits, detected: DetectedText) {
   const seen = analyzeBytes(source, limits)
   if (seen.utf8 && seen.controls <= source.size / 50) return createValidVerdict(getEncodingNotes(detected), { encoding: 'utf-8' })
-  // Editors open text in an older encoding even after a UTF-8 byte-order mark, so such text is valid, although some characters
-  // are displayed incorrectly.
+  // Editors open text in an older encoding even if it starts with a UTF-8 byte-order mark, so such text is valid, although some
+  // characters are displayed incorrectly.
   if (seen.controls <= source.size / 200)
     return createValidVerdict(
       [`the text is not UTF-8${detected.bom ? ', although it has a byte-order mark' : ''}, but in an older encoding`],
