@@ -328,7 +328,7 @@ describe('dashboard page', () => {
   })
 })
 
-test('serves a page without scripts and rejects session cookies if DASHBOARD is off', async () => {
+test('serves a page without scripts and disables POST /session if DASHBOARD is off', async () => {
   const off = await World.open({ DASHBOARD: 'off' }, world)
   const page = await off.unauthenticated.raw('/')
   expect(page.status).toBe(200)

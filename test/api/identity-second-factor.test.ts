@@ -237,7 +237,7 @@ describe('wrong second-factor codes', () => {
     },
   )
 
-  test('counts wrong second-factor codes for sign-in, removal and enrollment together', async () => {
+  test('uses one counter for wrong second-factor codes at sign-in, removal and enrollment', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     const { secret } = await setUp(user)

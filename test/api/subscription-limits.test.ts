@@ -49,7 +49,7 @@ describe('WebSocket connections before connection_ack', () => {
     ['a pong', [{ type: 'pong', payload: payloads }]],
     ['a subscription', [{ type: 'subscribe', id: '1', payload: { query: 'subscription { events { type } }' } }]],
     ['a second message', [{ type: 'connection_init' }, { type: 'ping', payload: payloads }]],
-  ])('closes a WebSocket connection without a response if it sends %s before connection_ack', async (_what, messages) => {
+  ])('closes a WebSocket connection without a response if the client sends %s before connection_ack', async (_what, messages) => {
     const { opened, closed, messages: received, send } = connect()
     await opened
     for (const message of messages) send(message)

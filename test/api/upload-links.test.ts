@@ -130,7 +130,7 @@ describe('uploads through a link', () => {
     await expect(used.beginTus('a.txt', 5, { context: 'other' })).rejects.toThrow(/upload link determines the context/)
   })
 
-  test('returns the file id of a resumable upload even if the last response was lost', async () => {
+  test('returns the file id of a resumable upload even if the last response is lost', async () => {
     const used = await link()
     const path = await used.beginTus('a.txt', 10)
     expect((await used.patch(path, 0, 'hello')).status).toBe(204)

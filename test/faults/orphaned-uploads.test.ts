@@ -114,7 +114,7 @@ test('schedules an orphaned blob for deletion if the database connection is lost
   await expectSwept(await expectOneOrphan())
 })
 
-test('keeps a file during a sweep even if the response to its commit was lost', async () => {
+test('keeps a file during a sweep even if the response to its commit is lost', async () => {
   const before = await held()
   await runReplica(async (upload) => {
     proxy.cutAtMove = 'after'

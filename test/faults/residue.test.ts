@@ -79,7 +79,7 @@ const sending: [BucketCall, number][] = [
 ]
 
 describe.each(sending)('bucket faults during %s (%i bytes)', (call, size) => {
-  test.each(faults)('leaves no files or connections behind if the bucket returns %s once or always', async (_name, fault) => {
+  test.each(faults)('leaves no files or connections behind if the bucket returns %s once or repeatedly', async (_name, fault) => {
     bucketWorld.bucket.faults.plan(call, fault)
     expect([201, 503]).toContain((await upload(size)).status)
     bucketWorld.bucket.faults.clear()

@@ -51,7 +51,7 @@ describe('scan coverage', () => {
     expect(await of(zip)).toMatchObject({ needs: { largest: 3_000_000_000, total: 5_000_000_000 + zip.length } })
   })
 
-  test('determines the same scan coverage for content in a file and in memory', async () => {
+  test('determines the scan coverage of a file both with and without a worker pool', async () => {
     const file = await createFileContent(createZip({ name: 'b', bytes: text, encrypted: true }))
     const pool = new WorkerPool({ workers: 1 })
     try {

@@ -64,7 +64,7 @@ describe('paths of local blobs', () => {
 })
 
 describe('local store', () => {
-  test('moves a temporary file into a store on the same disk without copying it', async () => {
+  test('links a temporary file into a store on the same disk instead of copying it', async () => {
     const store = await open()
     const content = await inFile(join(root, '+tmp', 'upload'), noise(1000))
     await store.put('a/b', content, type)

@@ -47,7 +47,7 @@ describe('merging upload parts', () => {
     expect(written).toBeLessThanOrEqual(4 * received + 4_096 * count)
   })
 
-  test('writes the part for each large request only once', () => {
+  test('writes the bytes of each large request only once', () => {
     const { parts, received, written } = receive(repeat([8 * largePartBytes], 20))
     expect([parts.length, written]).toEqual([20, received])
   })

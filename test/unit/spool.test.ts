@@ -107,7 +107,7 @@ test('releases the memory of an upload that exceeds its limit', async () => {
   }
 })
 
-test('limits the memory for all uploads to one budget, and writes further uploads to files', async () => {
+test('limits the total memory of uploads, and writes uploads above the limit to files', async () => {
   spool = await Spool.open({ directory, memoryBudget: 10_000 })
   const held = await Promise.all([take(noise(4000)), take(noise(4000))])
   const [beyond] = [await take(noise(4000))]
