@@ -2,7 +2,6 @@ import { dashboardHeaders } from './client.js'
 
 export type Preview = { imageUrl: string; pageCount: number } | { text: string; isTruncated: boolean }
 
-/** Error for a file that the service cannot preview. */
 export class NoPreviewError extends Error {}
 
 const maxAttempts = 4

@@ -26,7 +26,7 @@ export interface ApiKeyRecord {
  * in the call log.
  */
 export type CredentialOwner = Actor & {
-  /** False if the credential only claims to belong to this owner, for example a token with an invalid signature. */
+  /** False if the credential merely claims this owner, as a token with an invalid signature does. */
   isVerified: boolean
 }
 

@@ -23,7 +23,7 @@ export interface RateLimitsOptions {
   /** Maximum calls per minute for a key or user (RATE_LIMIT_PER_MINUTE). The tenant's limit is five times as high. */
   perMinute?: number
   failedCredentialsPerMinute?: number
-  /** Database through which replicas share counts. If neither `pool` nor `redisUrl` is set, each process counts separately. */
+  /** Database that replicas use to share counts. If neither `pool` nor `redisUrl` is set, each process counts separately. */
   pool?: Pool
   redisUrl?: string | undefined
   onError?(error: Error): void

@@ -36,7 +36,7 @@ export const secretCommands: Record<string, Command> = {
           'MASTER_KEY is set, so this command cannot replace it. Set MASTER_KEY to the new key and MASTER_KEY_PREVIOUS to the old one. Then restart the service and run: secrets reencrypt.',
         )
       await rotateMasterKeyFile(config.dataDir)
-      // The file now contains both keys. If the process is killed from here on, the operator can safely repeat the command.
+      // The file now contains both keys. If the process is killed after this point, the operator can safely repeat the command.
       const renewed = await openMasterKey({ previous: [...config.previousMasterKeys], dataDir: config.dataDir })
       const reencrypted = await reencryptSecrets(database.pool, renewed)
       await removeOldMasterKeys(config.dataDir)

@@ -15,7 +15,7 @@ export interface FileChecks {
   /** True if the file exceeds the size limit of its context. If it does, its content is not read. */
   readonly tooLarge: boolean
   findings(): Promise<Findings | WorkerFailureResult>
-  /** Returns the evidence collected by the reader of the file format. */
+  /** Returns the evidence that the format reader collected. */
   evidence(): Promise<Record<string, unknown> | undefined>
   scan(): Promise<Scan>
 }

@@ -16,7 +16,7 @@ export interface ValidationRules {
   rejectEncryptedFiles: boolean
   rejectActiveContent: boolean
   acceptUnscanned: boolean
-  /** Version of the rules. Undefined if the rules are not from a context. */
+  /** Version of the rules. Undefined if the rules do not come from a context. */
   rulesVersion?: number
   /** If set, only the file with this SHA-256 (hexadecimal) is accepted. */
   requiredSha256?: string | null

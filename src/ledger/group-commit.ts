@@ -11,7 +11,6 @@ export interface Statement {
   values: unknown[]
 }
 
-/** Thrown if an entry cannot be serialized for the database. */
 export class UnserializableError extends Error {
   override readonly name = 'UnserializableError'
 }

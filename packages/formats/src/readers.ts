@@ -147,7 +147,7 @@ export function getReaderName(extension: string, recognition: Recognition): stri
   if (byName === undefined) return getReaderNameByType(recognition.type)
   // Extensions such as .key belong to both a text type and a binary type, so the detected type determines the reader.
   if (getTextType(extension)) return getReaderNameByType(recognition.type)
-  // Extensions of the zip type, such as .fla (Flash project), are also used for compound files, which no reader checks.
+  // Some extensions of the zip type, such as .fla (Flash project), are also used for compound files, which no reader checks.
   if (byName === 'zip' && recognition.type === 'ole') return undefined
   const asCalled = getReaderNameByType(byName)
   // The extension .zip takes precedence over the detected type, so a document with this extension is checked as a plain archive.

@@ -159,7 +159,7 @@ const addSizes = (a: Size, b: Size): Size => ({
   introspections: a.introspections + b.introspections,
 })
 
-/** Measures selection sets including their fragments. Each fragment is measured once. */
+/** Measures selection sets, including the fragments that they use. Each fragment is measured once. */
 class DocumentSizes {
   readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>
   readonly #sizes = new Map<string, Size>()

@@ -23,7 +23,7 @@ interface Dependencies {
   spool: { assertReady(): Promise<void> }
   /** Null if no scanner is configured. The service is still ready, but rejects uploads to contexts that require virus scans. */
   scanner: VirusScanner | null
-  /** Returns true if the embedded database's disk is full. If it is full, uploads are rejected. */
+  /** Returns true if the embedded database's disk is full, in which case uploads are rejected. */
   isDiskFull: () => boolean
   /** Other processes behind the same port. Undefined if there is only one process. */
   siblings?: Siblings | undefined

@@ -44,7 +44,7 @@ export interface Operation {
   endpoint: Endpoint
   /** Maps schema paths such as `input.maxFileSizeMb` to request names such as `max_file_size_mb`. */
   requestNames: ReadonlyMap<string, string>
-  /** Returns the request name of a schema path, or the path itself if it has no request name. */
+  /** Returns the name that requests use for a schema path, or the path itself if no name is mapped to it. */
   requestName: (path: string) => string
 }
 

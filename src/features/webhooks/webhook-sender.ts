@@ -8,7 +8,7 @@ import { type WebhookKey, WebhookPositions } from './webhook-positions.js'
 
 const checkIntervalMs = 500
 const tenantRefreshIntervalMs = 2_000
-// Delay before a check, so that the commits of a busy tenant share one query.
+// Delay before a check for events, so that the commits of a busy tenant share one query.
 const sharedCheckMs = 50
 const maxDeliveries = 256
 // Maximum number of concurrent deliveries per tenant. It is a sixteenth of the total, so that one tenant's unresponsive receivers

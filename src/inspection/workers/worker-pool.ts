@@ -18,7 +18,7 @@ export interface WorkerPoolOptions {
   /** Combined memory limit for all processes that run native code. Defaults to half of the machine's or container's memory. */
   processMemoryMb: number
   idleMs: number
-  /** Sandbox for the processes. The pool closes it. Without a sandbox, processes have the same access as the service. */
+  /** Sandbox for the worker processes. The pool closes it. Without a sandbox, they have the same access as the service. */
   sandbox: Promise<Sandbox | undefined>
 }
 

@@ -143,7 +143,7 @@ class SpoolWriter {
   #size = 0
   #block: Buffer = Buffer.alloc(0)
   #used = 0
-  /** True if the block counts towards the upload memory. The write buffer of a temporary file does not count. */
+  /** True if the block counts towards the memory budget for uploads. The write buffer of a temporary file does not count. */
   #isCounted = false
   #handle: FileHandle | undefined
   #hash: Hash | undefined
@@ -215,7 +215,7 @@ class SpoolWriter {
     return { sizeBytes: this.#size, dispose: async () => {} }
   }
 
-  /** Enlarges the block in memory to at least `size` bytes. Returns false if the upload must go to a file. */
+  /** Enlarges the block in memory to at least `size` bytes. Returns false if the upload must be written to a file. */
   #growTo(size: number): boolean {
     const { expectedBytes, memoryLimit, memory } = this.options
     if (this.#handle || size > memoryLimit) return false

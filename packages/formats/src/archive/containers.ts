@@ -118,7 +118,7 @@ const firstHeaderField = /^(?:\xef\xbb\xbf)?(?:From [^\r\n]{1,200}\r?\n)?[A-Za-z
 const mimeHeaderField = /^(?:\xef\xbb\xbf)?(?:mime-version|content-type|content-transfer-encoding):/im
 const uuencodedFile = /^begin [0-7]{3,4} [^\r\n]+\r?\n/m
 
-/** Detects mail by a MIME header field or a uuencoded file (RFC 5322, RFC 2045). Other messages are plain text. */
+/** Detects mail by a MIME header field or a uuencoded file (RFC 5322, RFC 2045). Other messages are treated as plain text. */
 function isMailMessage(head: Buffer): boolean {
   if (!firstHeaderField.test(head.toString('latin1', 0, 512))) return false
   const text = head.toString('latin1')

@@ -15,7 +15,7 @@ interface Codec {
   name: string
   /** Pattern for the start of the first page of a stream. */
   first: RegExp
-  /** Pattern for the start of the second page, if it is fixed. */
+  /** Pattern for the start of the second page. Undefined if it varies. */
   second?: RegExp
   /** Number of header packets. Undefined if it varies. */
   headers?: number

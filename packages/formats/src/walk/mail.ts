@@ -40,7 +40,9 @@ async function addMailPart(bytes: Buffer, members: Members): Promise<void> {
 
 const firstLine = /^begin [0-7]{3,4} ([^\r\n]+)\r?\n/gm
 
-/** Decodes uuencoded files in text (POSIX uuencode). A line consists of its length and four characters per three bytes. */
+/**
+ * Decodes uuencoded files in text (POSIX uuencode). Each line consists of its length and four characters for every three bytes.
+ */
 function* decodeUuencodedFiles(part: Buffer): Generator<{ name: string; data: Buffer }> {
   if (!part.includes('begin ')) return
   const text = part.toString('latin1')

@@ -57,8 +57,8 @@ function reportEncryptedMember(name: string, members: Members): void {
 }
 
 /**
- * Uses 7-Zip to unpack members that are neither stored nor deflated. The sizes of all members are needed to separate the output
- * of 7-Zip.
+ * Uses 7-Zip to unpack members that are neither stored nor deflated. The sizes of all members are needed to split the output of
+ * 7-Zip into members.
  */
 async function addMembersWithSevenZip(
   source: RandomAccessSource,

@@ -129,7 +129,7 @@ function findLastEndRecord(tail: Buffer): number {
 
 function readZip64End(source: RandomAccessSource, end: EndRecord): EndRecord | undefined {
   // The end record does not show whether a zip64 end record exists. Some programs omit it even if a field of the end record has
-  // its maximum value. Info-ZIP writes one even for small values if it compresses standard input.
+  // its maximum value. Info-ZIP writes this record even for small values if it compresses standard input.
   const locator = source.read(end.position - 20, 20)
   if (end.position < 20 || locator.length < 20 || locator.readUInt32LE(0) !== 0x07064b50) return undefined
   if (locator.readUInt32LE(16) > 1) throw createDamageError(splitArchive)

@@ -51,7 +51,7 @@ function parseDirectoryEntry(bytes: Buffer, parents: string[], sectorSize: numbe
   const kind = kinds[bytes.readUInt8(66)]
   const nameLength = bytes.readUInt16LE(64)
   if (!kind || nameLength > 64) throw createDamageError("an entry in the compound file's directory is damaged")
-  // In version 3 files, the upper half of the size contains random bytes, so it is ignored.
+  // In version 3 files, the upper half of the size may contain arbitrary bytes, so it is ignored.
   const high = sectorSize === 512 ? 0 : bytes.readUInt32LE(124)
   return {
     name: bytes.toString('utf16le', 0, Math.max(0, nameLength - 2)),

@@ -48,7 +48,7 @@ export const readEncryptedOoxml: FormatReader = (source, limits) =>
     if (container.openStream(info).read(0, 8).length < 8) throw createDamageError('the encryption information is missing')
     container.openAllStreams(limits, content)
     const notes = ['the document is password-protected, so only its container was checked']
-    // Without the password, damage to the ciphertext cannot be detected, but a truncated stream can.
+    // Without the password, damage to the ciphertext cannot be detected, but truncation can.
     if (!isStreamIntact(container, content)) notes.push('the encrypted content is shorter than declared')
     return createValidVerdict(notes, { streams: container.entries.length, encrypted: true })
   })
