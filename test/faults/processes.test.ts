@@ -256,7 +256,7 @@ describe('two processes on one port', () => {
     expect(await ended).toMatchObject({ status: 0, stderr: '' })
   })
 
-  test('ends worker processes and PostgreSQL when their parent process ends', async () => {
+  test('ends worker processes when their parent process is killed', async () => {
     const service = await start()
     const pids = listWorkers(service)
     await service.stop('SIGKILL')

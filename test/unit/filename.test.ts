@@ -53,6 +53,6 @@ test('does not change a sanitized file name if it is sanitized again', () => {
   }
 })
 
-test('returns the extension after the last dot of a file name in lower case', () => {
+test('returns the lowercase extension after the last dot of a file name', () => {
   expect(['A.TAR.GZ', 'none', 'x.', '.hidden', 'a.b.C'].map(getExtension)).toEqual(['gz', '', '', '', 'c'])
 })

@@ -52,7 +52,7 @@ test('closes the connection of a client that pipelines too many requests', async
   expect(started).toHaveLength(1)
 })
 
-test('does not start pipelined requests from a disconnected client', async () => {
+test("does not start a client's remaining pipelined requests after it disconnects", async () => {
   const started: ServerResponse[] = []
   const client = await open((_incoming, response) => void started.push(response))
   client.write(request('/').repeat(3))

@@ -220,7 +220,7 @@ describe('webhook receivers that do not respond', () => {
     ['no bytes', ''],
     ['informational responses only', 'HTTP/1.1 103 Early Hints\r\n\r\n'],
     ['an incomplete head', 'HTTP/1.1 200 OK\r\nA: '],
-  ])('fails an aborted webhook delivery with the abort reason if the receiver sends %s', async (_what, text) => {
+  ])('reports an aborted webhook delivery as timed out if the receiver sends %s', async (_what, text) => {
     const abort = new AbortController()
     const { post, close } = await raw((socket) => {
       socket.resume().write(text)
