@@ -40,7 +40,7 @@ test('does not return the result of a statement that started before the file loo
   expect(statements).toHaveLength(2)
 })
 
-test("fails only one tenant's file lookups if a statement fails", async () => {
+test('rejects only the file lookups of the tenant whose statement fails', async () => {
   const lookup = createLookup([])
   const away = lookup.findById('ten_away', 'x')
   const found = lookup.findById('a', 'one-a')

@@ -223,7 +223,7 @@ describe('scan limits', () => {
     expect(verdict).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining(reason) })
   })
 
-  test('reports a virus that is found before a limit is reached or next to an encrypted member', async () => {
+  test('reports a virus found before a limit is reached, even next to an encrypted member', async () => {
     const scanner = await open({ limits: { maxMembers: 2 } })
     const members = ['a', 'b', 'c'].map((name) => ({ name, bytes: eicar, encrypted: name === 'a' }))
     expect(await scanner.scan(createMemoryContent(createZip(...members)), never())).toMatchObject(infected)
