@@ -15,7 +15,7 @@ const maxRemembered = 100
 
 /** Starts rescans and reports their progress. `Rescanner` scans the files. */
 export class RescanService {
-  /** `scanner` is pending while the services are created. It is undefined for CLI commands, which start no rescans. */
+  /** The promise `scanner` is pending while the services are created. CLI commands start no rescans and pass undefined. */
   constructor(
     private readonly parts: {
       db: Database

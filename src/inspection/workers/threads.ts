@@ -71,7 +71,7 @@ export class Threads {
     }
   }
 
-  /** Resolves when all threads have ended. Waits at most two seconds, because native code cannot be interrupted. */
+  /** Resolves when all threads have ended. Waits at most four seconds, because native code cannot be interrupted. */
   async close(): Promise<void> {
     await Promise.race([this.#piscina.destroy(), waitForTerminationTimeout()])
     await this.#waitForEndingThreads()

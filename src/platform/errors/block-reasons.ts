@@ -28,7 +28,7 @@ export const policyRejections = {
 
 export type PolicyRejection = keyof typeof policyRejections
 
-/** Returns the reason under which statistics count a rejection. Undefined if the code is not a verdict on the file. */
+/** Returns the reason under which statistics count a rejection. Undefined if `reason` is not a verdict on the file. */
 export const toBlockReason = (reason: string): BlockReason | undefined =>
   Object.hasOwn(rows, reason) ? (reason as BlockReason) : policyRejections[reason as PolicyRejection]?.countedAs
 

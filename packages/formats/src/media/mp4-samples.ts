@@ -75,8 +75,8 @@ function checkChunks(source: RandomAccessSource, limits: ReaderLimits, table: Sa
     found.first ??= offset
     found.declaredChunks++
     let end = offset
-    // In compressed QuickTime audio, a uniform size is not in bytes. The end of the chunk is then unknown, so only its start is
-    // checked.
+    // In compressed QuickTime audio, a uniform sample size is not in bytes. The end of the chunk is then unknown, so only its
+    // start is checked.
     if (uniform === 0 && sizeBytes >= 1)
       for (let index = 0; index < count; index++) {
         if ((index & 4095) === 4095) checkDeadline(limits)

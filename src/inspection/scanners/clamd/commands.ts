@@ -62,7 +62,7 @@ async function sendContent(content: Content, writer: ExchangeWriter): Promise<vo
     for (let at = 0; at < chunk.length; at += chunkSize) {
       // Stop sending if the daemon has already responded, for example because a limit is exceeded.
       if (writer.over) return
-      // Yield to the event loop, so that a response is usually read before a write to a closed connection (EPIPE) discards it.
+      // Yield to the event loop to read a pending response, which a write to a closed connection (EPIPE) would discard.
       await yieldToEventLoop()
       await writer.write(frameChunk(chunk.subarray(at, at + chunkSize)))
     }
