@@ -158,7 +158,7 @@ export async function runAdminCommand(env, ...args) {
     if (out !== '') return { status, result: JSON.parse(out), output }
     // An earlier attempt deleted the tenant, but its response was lost.
     if (output.includes('No tenant')) return { status, result: {}, output }
-    if (tries === 30) throw new Error(`admin ${args.join(' ')} exited with status ${status}: ${output}`)
+    if (tries === 100) throw new Error(`admin ${args.join(' ')} exited with status ${status}: ${output}`)
     await sleep(1000)
   }
 }
