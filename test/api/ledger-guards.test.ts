@@ -334,7 +334,7 @@ describe('uploads that start with outdated context rules', () => {
     expect(response.body.message).toContain('1 MB')
   })
 
-  test('stores nothing if the context was disabled after its rules were read', async () => {
+  test('stores nothing if the context is disabled after its rules are read', async () => {
     const tenant = await createTenant()
     const response = await sendWithOldRules(
       tenant,

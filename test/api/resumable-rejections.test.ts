@@ -117,7 +117,7 @@ describe('resumable upload validation', () => {
     expect(empty.headers.get('assay-file-id')).toMatch(/^file_/)
   })
 
-  test('rejects a resumable upload if the quota was used up after its creation', async () => {
+  test('rejects a resumable upload if the quota is used up after the upload is created', async () => {
     await tenant.createContext('tight', { storage_quota_mb: 1 })
     const bytes = Buffer.alloc(700_000, 'a line\n')
     const path = await tus.begin('tight', 'late.txt', bytes.length)

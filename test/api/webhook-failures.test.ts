@@ -285,7 +285,7 @@ test("limits a tenant to 16 delivery slots, so that other tenants' webhooks are 
   expect(maxOpen).toBe(16)
 }, 120_000)
 
-test('does not wait at shutdown for a webhook delivery that never ends', async () => {
+test('does not wait at shutdown for a webhook delivery that never completes', async () => {
   const { masterKey, journal } = world.app.services
   const pending: ((error: Error) => void)[] = []
   const errors: Error[] = []

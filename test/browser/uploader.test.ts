@@ -266,7 +266,7 @@ describeWith('chromium')('<assay-uploader> on a page with another origin', () =>
     expect((await download(fileId)).equals(content)).toBe(true)
   })
 
-  test('reports success for the last file that a link accepts even if the response was lost', async () => {
+  test('reports success for the last file that a link accepts even if the response is lost', async () => {
     const used = await link({ max_files: 1 })
     await open(used)
     await visitor.event('ready')

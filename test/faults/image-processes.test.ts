@@ -120,7 +120,7 @@ describe('native crashes during image decoding', () => {
     expect(await inspector.inspect(image())).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('returns an error without a verdict if no image process can be started', async () => {
+  test('returns an error instead of a verdict if no image process can be started', async () => {
     const inspector = start({ decoderModule: pathToFileURL(join(folder, 'missing.mjs')).href })
     const expectedError = { code: 'overloaded', cause: expect.stringContaining('the worker process exited with') }
     await expect(inspector.inspect(image())).rejects.toMatchObject(expectedError)

@@ -92,7 +92,7 @@ test('returns the same result for uploads in a group as for single uploads', asy
   for (const times of Object.values(observed)) expect(times).toBeGreaterThan(10)
 })
 
-test('does not change the quota level of a tenant after a rejected upload', async () => {
+test('does not change the quota level of a tenant when an upload is rejected', async () => {
   const level = async () => (await client.query('SELECT quota_level FROM tenant_heads')).rows[0].quota_level
   const { key: actor } = fixture
   const rejection = { contextKey: null, rulesVersion: null, originalFilename: 'a.txt', sizeBytes: 0, checksum: null }

@@ -38,7 +38,7 @@ async function upload({ url }: Service, name: string): Promise<string> {
 const remove = ({ url }: Service, fileId: string) => fetch(`${url}/api/v1/files/${fileId}`, { method: 'DELETE', headers })
 
 // Follows docs/operations.md with a database copy instead of pg_dump and an unknown migration as the newer version.
-test('keeps every file in a restored backup intact and reports the blobs of later uploads', async () => {
+test('keeps every file in a restored backup intact and reports the blobs of uploads made after the backup', async () => {
   const healthy = { counters_drift: 0, files_without_blob: 0, blobs_without_file: 0, corrupted: 0, journal_drift: 0 }
   const database = await createEmptyDatabase()
   let service = await start(database)

@@ -254,7 +254,7 @@ describe('unavailable database', () => {
     ['before', 0],
     ['after', 1],
   ] as const)(
-    'stores only one file for a retried upload if the connection was lost just %s its COMMIT',
+    'stores only one file for a retried upload if the connection is lost just %s the COMMIT',
     async (when, storedFiles) => {
       const before = await held()
       proxy.cutAtMove = when

@@ -37,7 +37,7 @@ test('rejects only the callers of a failed flush', async () => {
   await next
 })
 
-test('repeats the check for WAL functions if the database did not respond', async () => {
+test('repeats the check for WAL functions if the first check fails', async () => {
   const { running, durability } = createPool()
   const first = expect(durability.getExpression()).rejects.toThrow('lost')
   running[0]!.reject(new Error('lost'))

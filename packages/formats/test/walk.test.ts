@@ -310,7 +310,7 @@ describe('walk during the validation of a file', () => {
     ])
   })
 
-  test('visits a member again if the reader failed before the member ended', async () => {
+  test('visits a member again if the reader fails before the member ends', async () => {
     const tar = await createTar([
       { name: 'a', data: Buffer.alloc(9_000_000, 'a') },
       { name: 'b', data: 'the last file' },
