@@ -1,10 +1,11 @@
 import { execFileSync } from 'node:child_process'
+import fs from 'node:fs'
 import { mkdir, mkdtemp, readdir, rename, rm, stat, unlink, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
 import { openStorage } from '../../src/platform/storage/index.js'
-import { DurableDirectories } from '../../src/platform/storage/local/disk.js'
+import { DurableDirectories, writeDurably } from '../../src/platform/storage/local/disk.js'
 import { toFilePath } from '../../src/platform/storage/local/layout.js'
 import { LocalStorage } from '../../src/platform/storage/local/local.js'
 import { DownloadUrls } from '../../src/platform/storage/signed-url.js'
@@ -147,6 +148,22 @@ describe('local store', () => {
     await rm(root, { recursive: true })
     await rename(`${root}-away`, root)
     await store.assertReady()
+  })
+
+  test('does not block the event loop to close a file whose content is not synced', async () => {
+    const [closeSync, close] = [jest.spyOn(fs, 'closeSync'), jest.spyOn(fs, 'close')]
+    try {
+      const content = async function* () {
+        yield Buffer.from('unsynced')
+        throw new Error('The content ended early.')
+      }
+      await expect(writeDurably(join(root, 'failed'), content())).rejects.toThrow('The content ended early.')
+      expect([close.mock.calls.length, closeSync.mock.calls.length]).toEqual([1, 0])
+      expect(await readdir(root)).toEqual([])
+    } finally {
+      closeSync.mockRestore()
+      close.mockRestore()
+    }
   })
 
   test('lists files whose paths are not valid blob paths, except files in the reserved folder', async () => {

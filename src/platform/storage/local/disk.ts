@@ -62,15 +62,14 @@ export class DurableDirectories {
 
 // Use descriptors, because a FileHandle costs twice as much. This matters for a small upload, which needs only six calls.
 const [openFile, sync] = [promisify(fs.open), promisify(fs.fsync)]
-// Closing a synced file writes nothing, so it does not need a thread.
-const closeSyncedFile = fs.closeSync
 
 async function fsyncDirectory(directory: string): Promise<void> {
   const descriptor = await openFile(directory, 'r')
   try {
     await sync(descriptor)
   } finally {
-    closeSyncedFile(descriptor)
+    // Closing a directory writes nothing, so it does not need a thread.
+    fs.closeSync(descriptor)
   }
 }
 
@@ -117,12 +116,23 @@ export async function writeDurably(
   const isBuffer = content instanceof Uint8Array
   const file = await openFile(path, isBuffer ? newFile | synchronousWrite : newFile, 0o600)
   try {
-    const [size] = await Promise.all([writeAll(file, content, signal).finally(() => closeSyncedFile(file)), syncName?.()])
+    const [size] = await Promise.all([writeAllAndClose(file, content, signal), syncName?.()])
     return size
   } catch (error) {
     await unlink(path).catch(() => {})
     throw error
   }
+}
+
+async function writeAllAndClose(...[descriptor, ...parameters]: Parameters<typeof writeAll>): Promise<number> {
+  const size = await writeAll(descriptor, ...parameters).catch((error) => {
+    // Closing a file that is not synced can wait for a network file system to write the data, so it needs a thread.
+    fs.close(descriptor, () => {})
+    throw error
+  })
+  // Closing a synced file writes nothing, so it does not need a thread.
+  fs.closeSync(descriptor)
+  return size
 }
 
 async function writeAll(
