@@ -29,7 +29,7 @@ function compareVerdicts(files, output) {
   const lines = new Map(output.split('\n').map((line) => [line.split('\t')[0], line]))
   const wrong = files.filter(({ path, isValid }) => {
     const line = lines.get(path)
-    if (!line) throw new Fault(`The folder of the CSV file does not contain '${path}'.`)
+    if (!line) throw new Fault(`'${path}' was not validated. It must be a file in the folder of the CSV file.`)
     return (line.split('\t')[1] === 'accepted') !== isValid
   })
   const count = (list, isValid) => list.filter((file) => file.isValid === isValid).length
@@ -74,8 +74,11 @@ function computeBinomialCdf(count, trials, p) {
   return sum
 }
 
-function main([manifest, ...flags]) {
-  if (!manifest) throw new Fault('Usage: npm run error-rates -- [--no-scan] MANIFEST.csv')
+function main(args) {
+  const flags = args.filter((arg) => arg.startsWith('--'))
+  const [manifest, ...more] = args.filter((arg) => !arg.startsWith('--'))
+  if (!manifest || more.length > 0 || flags.some((flag) => flag !== '--no-scan'))
+    throw new Fault('Usage: npm run error-rates -- [--no-scan] MANIFEST.csv')
   const path = resolve(process.env.INIT_CWD ?? '', manifest)
   const files = parseLabels(readFileSync(path, 'utf8'))
   const program = fileURLToPath(new URL('run.mjs', import.meta.url))
@@ -89,4 +92,4 @@ function main([manifest, ...flags]) {
   process.exitCode = lines.length > 2 ? 1 : 0
 }
 
-await exitOnError(() => main(process.argv.slice(2).reverse()))
+await exitOnError(() => main(process.argv.slice(2)))

@@ -70,7 +70,7 @@ test('the validate command skips node_modules and .git inside a folder', async (
 test('the error-rates command compares verdicts with the labels in a CSV file', async () => {
   const manifest = join(folder, 'manifest.csv')
   await writeFile(manifest, 'path,label\ngood.png,valid\nbelow/broken.png,broken\nbelow/wrong.jpg,valid\n')
-  const { status, stdout } = spawnSync(process.execPath, ['scripts/error-rates.mjs', '--no-scan', manifest], {
+  const { status, stdout } = spawnSync(process.execPath, ['scripts/error-rates.mjs', manifest, '--no-scan'], {
     cwd: fileURLToPath(new URL('../..', import.meta.url)),
     encoding: 'utf8',
   })
