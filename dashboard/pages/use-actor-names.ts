@@ -9,7 +9,7 @@ const actorsDocument = graphql(`
   }
 `)
 
-/** Returns a function that maps the id of a user or API key to its name. Unknown ids stay unchanged. Requires scope `admin`. */
+/** Returns a function that maps the id of a user or API key to its name. Unknown ids stay unchanged. Requires the `admin` scope. */
 export function useActorNames(): (id: string) => string {
   const { data } = useQuery(actorsDocument, {}, { isEnabled: hasScope('admin') })
   const names = new Map([...(data?.users?.data ?? []), ...(data?.apiKeys?.data ?? [])].map(({ id, name }) => [id, name]))

@@ -51,7 +51,7 @@ const resources: Record<string, Omit<DescribedEndpoint, 'description' | 'facts'>
 }
 
 const access =
-  'Requires scope `admin`, or a token created with `POST /log/share`. Rejects API keys that are restricted to certain contexts.'
+  'Requires the `admin` scope, or a token created with `POST /log/share`. Rejects API keys that are restricted to certain contexts.'
 
 /** Describes the log endpoints, which require the `admin` scope or a token from POST /log/share. */
 export const describeLog = (listOperation: DescribedOperation): Record<string, Json> =>

@@ -74,7 +74,7 @@ export class RequestData {
 
 /** Outcome of an attempt. It determines whether a call log row must still be written. */
 export type CallOutcome =
-  /** The request was admitted before its body was read. The root field in the body continues this attempt. */
+  /** The request was admitted before its body was read. The attempt continues when the root field in the body is executed. */
   | 'admitted'
   | 'running'
   /** The change is committed, but the call log row is not written yet. */

@@ -40,7 +40,9 @@ export const storageCommands: Record<string, Command> = {
       const failed = guarantees.filter(({ result, accepted }) => result === 'fail' && !accepted)
       return {
         result: { storage: services.storage.description, guarantees },
-        ...(failed.length > 0 && { error: `The store does not provide ${failed.length} of ${guarantees.length} guarantees.` }),
+        ...(failed.length > 0 && {
+          error: `The store does not meet ${failed.length} of the ${guarantees.length} required guarantees.`,
+        }),
       }
     },
   },

@@ -381,7 +381,7 @@ describe('invalid numbers in queries', () => {
     ['ten', '"ten"', 'must be a whole number between 1 and MAX'],
     ['', '""', 'must be a whole number between 1 and MAX'],
   ]
-  test('reports the valid range for an invalid number in the query of every list endpoint', async () => {
+  test('reports the valid range for an invalid numeric query parameter on every list endpoint', async () => {
     const { paths } = (await world.unauthenticated.raw('/api/v1/openapi.json')).body
     const lists: [path: string, parameter: string, max: number][] = []
     for (const [path, { get }] of Object.entries<{ get?: { parameters?: { name: string }[] } }>(paths))

@@ -325,7 +325,7 @@ describe('lists of more than ten thousand files', () => {
   })
 })
 
-test('returns the quarantine time of a file over GraphQL, including in lists', async () => {
+test('returns the time a file was quarantined over GraphQL, for single files and in lists', async () => {
   const other = await world.createTenant()
   await other.createContext('notes')
   await other.admin.upload('notes', 'fine.txt', 'fine')

@@ -60,7 +60,7 @@ describe('sign-in', () => {
     expect(unknown.body).toEqual(wrong.body)
   })
 
-  test('uses similar CPU time for sign-in attempts to existing and unknown accounts', async () => {
+  test('uses a similar amount of CPU time for sign-in attempts with known and unknown accounts', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     await world.database.pool.query(

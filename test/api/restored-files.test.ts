@@ -54,7 +54,7 @@ async function expectQuarantined({ fileId, url }: { fileId: string; url: string 
 }
 
 describe('restored files', () => {
-  test('serves a restored file immediately if the signatures did not change', async () => {
+  test('serves a restored file immediately if the scanner signatures have not changed', async () => {
     const file = await createTrashedFile('a note')
     await restored(file.fileId)
     await expectServed(file)

@@ -89,5 +89,5 @@ test('the `storage prove` command fails if the store does not verify checksums',
     result: 'fail',
     detail: 'The store accepted content with an incorrect checksum.',
   })
-  expect(error).toMatch(/^The store does not provide \d+ of 10 guarantees\.$/)
+  expect(error).toMatch(/^The store does not meet \d+ of the 10 required guarantees\.$/)
 })

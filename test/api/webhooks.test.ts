@@ -165,7 +165,7 @@ describe('webhook events', () => {
     ).toThrow()
   })
 
-  test('sends a webhook only events of its selected types and contexts', async () => {
+  test('sends a webhook only the events that match its selected types and contexts', async () => {
     await tenant.createContext('invoices')
     await tenant.createContext('photos')
     await createWebhook({ types: ['file.*', 'quota.threshold'], contexts: ['invoices'] })

@@ -103,7 +103,7 @@ describeWith('chromium')('<assay-uploader> on a page with another origin', () =>
     const rejections: [string, string | Buffer, string][] = [
       ['program.exe', 'x', 'File type: .exe is not allowed. Choose a file with one of these types: txt, png, jpg, bin.'],
       ['noname', 'x', 'File type: the file name has no extension.'],
-      ['empty.txt', '', 'File size: the file is empty. Choose a file with content.'],
+      ['empty.txt', '', 'File size: the file is empty. Choose a different file.'],
       ['big.txt', Buffer.alloc(1_048_577, 'x'), 'exceeds the maximum of 1 MB. Choose a smaller file.'],
     ]
     for (const [name, content, text] of rejections) {

@@ -187,7 +187,7 @@ describeIf(existsSync(here('node_modules')), 'their parser is not installed (npm
       expect(listed.filter(({ found }) => !found.every(isRead))).toEqual([])
     })
 
-    test('every listed exception to the statement rules is still needed', () => {
+    test('every exception listed for the SQL statement rules is still needed', () => {
       const unused = Object.entries({ ...acrossTenants, ...groupsOfTenants }).filter(
         ([, known]) => !findings.some(({ statement }) => known.test(statement.trim())),
       )

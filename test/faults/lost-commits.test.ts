@@ -98,7 +98,7 @@ test('reports an unknown outcome if the connection is lost while a resumable upl
   expectUnknown(await new Tus(tenant.admin).create('notes', filename, 4))
 })
 
-test('reports an unknown outcome if the connection is lost while a single-use download URL is used', async () => {
+test('reports an unknown outcome if the database connection is lost while a single-use download URL is being used', async () => {
   const fileId = await upload()
   const { download_url: url } = (await tenant.admin.get(`/files/${fileId}?once=true`)).body.data
   proxy.cut = { text: 'INSERT INTO spent_downloads', at: 'statement', when: 'after' }

@@ -69,7 +69,7 @@ describe('store on a different mount', () => {
 })
 
 describe('temporary folder', () => {
-  test("keeps other programs' files in the temporary folder, and recreates the folder if it is deleted", async () => {
+  test("does not delete other programs' files from the temporary folder, and recreates the folder if it is deleted", async () => {
     const spool = join(world.dataDir, 'data', 'spool')
     await mkdir(join(spool, 'somebody-elses'), { recursive: true })
     const caller = await run({})

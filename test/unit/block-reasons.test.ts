@@ -43,7 +43,7 @@ describe('adding a block reason', () => {
     ).toContain('too_odd')
   })
 
-  test('adds a block reason without a check to the end of the check order', async () => {
+  test('puts a block reason that has no check last in the check order', async () => {
     const { orderedChecks } = await import('../../src/inspection/checks.js')
     expect(orderedChecks.at(-1)).toEqual(['too_odd', undefined])
   })

@@ -79,7 +79,7 @@ describe('sign-in attempts', () => {
     expect(waits).toEqual([])
   })
 
-  test('queues eight sign-in attempts per IP address and rejects further ones', async () => {
+  test('queues up to eight sign-in attempts per IP address and rejects any more', async () => {
     let go = () => {}
     const hold = new Promise<void>((resolve) => {
       go = resolve

@@ -49,7 +49,7 @@ describe('pool of unauthenticated sockets', () => {
   })
 })
 
-describe('single WebSocket connections', () => {
+describe('individual WebSocket connections', () => {
   class FakeSocket extends EventEmitter {
     readonly OPEN = 1
     readyState = 1

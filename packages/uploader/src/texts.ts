@@ -35,7 +35,7 @@ export const defaultTexts = {
   typeMissing: 'File type: the file name has no extension. Choose a file with one of these types: {extensions}.',
   sizeAllowed: 'File size: {size} (maximum {max}).',
   sizeRejected: 'File size: {size} exceeds the maximum of {max}. Choose a smaller file.',
-  sizeEmpty: 'File size: the file is empty. Choose a file with content.',
+  sizeEmpty: 'File size: the file is empty. Choose a different file.',
   countRejected: 'Number of files: this link accepts no more files. Remove another file, or ask for a new link.',
   contentPending: 'Content: the service will check the file after the upload.',
   contentAccepted: 'Content: checked and accepted.',

@@ -44,7 +44,7 @@ export const describeRequiredAccess = ({ access, tenantWide }: Endpoint): string
       ? 'Requires no credential.'
       : access === 'any'
         ? 'Available with any valid credential.'
-        : `Requires scope \`${access}\`.`,
+        : `Requires the \`${access}\` scope.`,
     ...(tenantWide ? ['Rejects API keys that are restricted to certain contexts.'] : []),
   ].join(' ')
 

@@ -166,7 +166,7 @@ const notObject = 'must be a JSON object'
 const isJsonObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** `error` completes a sentence that begins with the field name. `rejected` is an invalid number. */
+/** `error` completes a sentence that begins with the field name. `rejected` is the rejected value of a numeric variable. */
 type CoercionResult = { value: unknown } | { error: string; rejected?: string | number | undefined }
 
 /** Accepts text only if it consists of decimal digits. Signed, fractional and empty text is invalid. */

@@ -122,7 +122,7 @@ async function countCalls({ database, tenantId, filter }: CallQuery, window: Win
   return rows[0]!.calls
 }
 
-/** Yields the number of calls per day, or per shorter period near the ends of the time range, newest first. */
+/** Yields the number of calls per day, newest first. Periods at either end of the time range can be shorter than a day. */
 async function* countCallsPerPeriod(calls: CallQuery, window: Window): AsyncGenerator<Bucket> {
   for (const span of splitWindow(window).toReversed())
     if (span.by === 'rows') yield { ...span, count: await countCalls(calls, span) }

@@ -126,7 +126,8 @@ function parseDescription(uploadMetadata: string, contextKey: string | undefined
   try {
     if (uploadMetadata !== '') values = Metadata.parse(uploadMetadata)
   } catch {
-    const message = 'must be a comma-separated list of pairs: a key, a space and a base64 value'
+    const message =
+      'must be a comma-separated list of key-value pairs, each with a space between the key and the base64-encoded value'
     errors.push({ field: 'Upload-Metadata', message })
     return described
   }

@@ -46,7 +46,7 @@ export interface ScanCoverage {
 interface CoverageJob {
   /** Path of an existing file, which is overwritten with the parts. */
   partsFile: string
-  /** True if every member becomes a part. Otherwise, only members that ClamAV may skip become parts. */
+  /** True to send every archive member to the scanner as a separate part. By default, only members that ClamAV might skip are sent. */
   everything?: boolean
 }
 

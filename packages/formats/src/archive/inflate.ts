@@ -22,8 +22,8 @@ const outputBytes = 64 * 1024
 const idleInflaters: Record<Kind, Inflater[]> = { raw: [], zlib: [], gzip: [] }
 
 /**
- * Inflates chunks with bounded memory use. A chunk is valid until the next one is requested. `onConsumed` receives the compressed
- * size.
+ * Inflates chunks with bounded memory use. Each yielded chunk is valid only until the next one is requested. At the end of the
+ * compressed data, `onConsumed` receives its size.
  */
 export async function* inflateChunks(
   kind: Kind,

@@ -127,7 +127,7 @@ const getUnknownTypePatches = (reader: TiffReader, { fields }: Page): BytePatch[
   )
 
 const missingPhotometricPattern = /required field 262 missing/
-/** Tags of optional fields, such as resolution, names and dates, which a patch may replace. */
+/** Tags of optional fields, such as resolution, names and dates. The entry of such a field can be overwritten with a required one. */
 const optionalTags = [254, 255, 269, 270, 271, 272, 282, 283, 285, 296, 297, 305, 306, 315, 316]
 const faxCompressions = [2, 3, 4, 32771]
 

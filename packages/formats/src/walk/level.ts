@@ -254,7 +254,7 @@ const isCommonContainer = (container: Container, head: Buffer): boolean =>
 
 const firstBytes: Partial<Record<Container, string>> = { zip: 'PK\x03\x04', pdf: '%PDF-' }
 
-/** Visits the members of a tar and passes the tar's own bytes to `streamWindow`, up to the end of the stream. */
+/** Visits the members of a tar archive. Also passes the bytes of the archive to `streamWindow` until the stream ends. */
 async function openLargeTar(
   window: Buffer,
   streamWindow: StreamWindow,

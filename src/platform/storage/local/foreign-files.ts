@@ -44,7 +44,7 @@ export class ForeignFiles {
     })
   }
 
-  /** Makes the file a durable blob. Moves the file if a blob with this name must be in a fan-out directory. */
+  /** Turns the file into a durable blob. Moves it into a fan-out directory if a blob with its name belongs there. */
   async claim(path: string): Promise<void> {
     const [file, blob] = [await this.#findFile(path), this.#getBlobFile(path)]
     await withStorageErrors(`access the file '${path}'`, async () => {
