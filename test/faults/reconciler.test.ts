@@ -1,4 +1,6 @@
-import { appendFile, writeFile } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { appendFile, mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { type Pace, Reconciler } from '../../src/features/maintenance/reconciler.js'
 import { newId } from '../../src/platform/ids.js'
@@ -112,6 +114,18 @@ describe('mismatches between database rows and blobs', () => {
     expect(await findings()).toEqual([])
     expect(await graphqlHealth(tenant)).toEqual(healthy)
     expect((await world.unauthenticated.raw('/metrics')).body).toMatch(/^assay_storage_findings 0$/m)
+  })
+
+  test("reports other programs' files whose paths are too long for an index", async () => {
+    const folder = join(storage().root, tenant.tenantId)
+    const names = Array.from({ length: 13 }, () => randomBytes(120).toString('hex'))
+    await mkdir(join(folder, ...names), { recursive: true })
+    await writeFile(join(folder, ...names, 'foreign'), 'x')
+    await runPass()
+    expect(await findings()).toEqual([['blob_without_file', null]])
+    await rm(folder, { recursive: true })
+    await runPass()
+    expect(await findings()).toEqual([])
   })
 
   test('does not report uploads in progress or recent deletions as inconsistent', async () => {

@@ -6,6 +6,7 @@ import { createSystemActor } from '../../platform/actor.js'
 import { getCurrentTime, now } from '../../platform/clock.js'
 import { loadState, saveState, withDedicatedClient } from '../../platform/db/queries.js'
 import { isId } from '../../platform/ids.js'
+import { isBlobPath } from '../../platform/storage/blob-path.js'
 import type { Components } from '../components.js'
 import type { Finding, StorageHealth } from './storage-health.service.js'
 
@@ -85,7 +86,8 @@ export class Reconciler {
 
   async #saveFinding(finding: Finding): Promise<void> {
     this.parts.logger.error(finding, 'The reconciler found a mismatch between database rows and blobs.')
-    const { blobPath, kind, fileId } = finding
+    const { kind, fileId } = finding
+    const blobPath = toIndexablePath(finding.blobPath)
     const tenantId = finding.tenantId ?? (await this.#findBlobTenant(blobPath))
     const place = { tenantId: tenantId ?? '', blobPath, kind }
     const known = await this.parts.db.prisma.storageFinding.findUnique({ where: { tenantId_blobPath_kind: place } })
@@ -113,6 +115,9 @@ export class Reconciler {
     return saveState(this.parts.db.pool, stateKey, state)
   }
 }
+
+/** Shortens paths of other programs' files, which can be longer than a PostgreSQL index entry. Blob paths are always short. */
+const toIndexablePath = (path: string): string => (isBlobPath(path) ? path : path.slice(0, 500).toWellFormed())
 
 /**
  * Returns the number of findings. Uses plain SQL, because the readiness check calls this function and must not load Prisma's
