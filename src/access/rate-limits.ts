@@ -101,7 +101,7 @@ export const createRateLimitHeaders = ({ policy, limit, remaining, resetSeconds 
   RateLimit: `"${policy}";r=${remaining};t=${resetSeconds}`,
 })
 
-/** Opens counters in Redis if a URL is configured. Otherwise, replicas share their counts through PostgreSQL. */
+/** Keeps the counters in Redis if a URL is configured. Otherwise, replicas share their counts through PostgreSQL. */
 export async function openRateLimits(options: RateLimitsOptions = {}): Promise<RateLimits> {
   const { pool, redisUrl, onError, ...overrides } = options
   const limits = { ...usual, ...overrides }

@@ -153,7 +153,7 @@ describe('external tokens', () => {
 })
 
 describe('configured claim names', () => {
-  test('reads the claims of an external token from the configured names and paths', async () => {
+  test('reads claims from an external token by their configured names and paths', async () => {
     const tenant = await world.createTenant()
     const token = await provider.sign({
       app: { tenant: tenant.tenantId },

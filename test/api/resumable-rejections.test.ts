@@ -127,7 +127,7 @@ describe('resumable upload validation', () => {
   })
 })
 
-test('reports all errors in a request to create a resumable upload in one response', async () => {
+test('returns all errors in a request to create a resumable upload together', async () => {
   const response = await tus.create('', '', 10, {
     'upload-metadata': encodeUploadMetadata({ filename: '..', context: '', metadata: '[1]' }),
     'upload-length': '-1',

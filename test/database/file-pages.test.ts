@@ -102,7 +102,7 @@ describe.each(Object.keys(filters))('file lists with the filter: %s', (name) => 
     }
   })
 
-  test('returns each file exactly once through the page links of a filtered list', async () => {
+  test('returns each file exactly once to a client that follows the page links of a filtered list', async () => {
     const filter = { tenantId: fixture.tenantId, ...filters[name]!() }
     const list = new FileList(fixture.database.pool)
     const observed: string[] = []

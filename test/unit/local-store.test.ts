@@ -150,7 +150,7 @@ describe('local store', () => {
     await store.assertReady()
   })
 
-  test('does not block the event loop to close a file whose content is not synced', async () => {
+  test('does not block the event loop when it closes a file whose content is not synced', async () => {
     const [closeSync, close] = [jest.spyOn(fs, 'closeSync'), jest.spyOn(fs, 'close')]
     try {
       const content = async function* () {

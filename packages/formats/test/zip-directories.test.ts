@@ -27,7 +27,7 @@ describe('zip64 records', () => {
     expect(await inspect(plainNumbers(complete))).toMatchObject({ sound: true, evidence: { entries: 2 } })
   })
 
-  test('accepts a zip64 archive with leading bytes', async () => {
+  test('accepts a zip64 archive with prepended data', async () => {
     expect(await inspect(zip(members, { zip64: true, prefix: noise(300) }))).toMatchObject({ sound: true })
   })
 

@@ -123,7 +123,7 @@ class DeliveryRun {
     const isGone = delivery.responseStatus === 410
     const wait = isGone ? undefined : schedule[this.#attempts]
     const next = {
-      // After a 410 response, keep the position, so that the event is sent again when the webhook is enabled.
+      // A 410 response disables the webhook. Keep the position, so that the event is sent again when the webhook is re-enabled.
       sequence: wait === undefined && !isGone ? event.sequence : this.#sequence,
       attempts: wait === undefined ? 0 : delivery.attempts,
       seconds: wait ?? null,

@@ -47,7 +47,7 @@ export class ArchiveBudget {
     this.#searched += bytes
   }
 
-  /** Total search limit in bytes. It depends on the unpacking limit, because searching takes more time than inflating. */
+  /** Maximum number of bytes to search in total. Searching is slower than unpacking, so this is a fraction of the unpacking limit. */
   get #maxSearchedBytes(): number {
     return Math.min(maxSearchedBytes.all, Math.floor(this.limits.maxUnpackedBytes / 8))
   }

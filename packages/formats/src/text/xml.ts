@@ -85,7 +85,7 @@ export function parseXml(source: RandomAccessSource, limits: ReaderLimits): XmlF
   let prologue = 0
   for (const text of decodeText(source.chunks(detected.bom), label, true)) {
     checkDeadline(limits)
-    // Limit the size of the document type declaration, because the parser needs several times as much memory.
+    // Limit the size of the document type declaration, because the parser needs several times its size in memory.
     if (facts.root === '' && (prologue += text.length) > maxPrologue)
       throw createMaliciousError('xml_prologue', `more than ${maxPrologue} characters precede the root element`)
     parser.write(text)
