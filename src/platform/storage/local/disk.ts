@@ -116,7 +116,7 @@ export async function writeDurably(
   const isBuffer = content instanceof Uint8Array
   const file = await openFile(path, isBuffer ? newFile | synchronousWrite : newFile, 0o600)
   try {
-    const [size] = await Promise.all([writeAllAndClose(file, content, signal), syncName?.()])
+    const [size] = await Promise.all([writeAll(file, content, signal).finally(() => closeFile(file)), syncName?.()])
     return size
   } catch (error) {
     await unlink(path).catch(() => {})
@@ -124,16 +124,9 @@ export async function writeDurably(
   }
 }
 
-async function writeAllAndClose(...[descriptor, ...parameters]: Parameters<typeof writeAll>): Promise<number> {
-  const size = await writeAll(descriptor, ...parameters).catch((error) => {
-    // Closing a file that is not synced can wait for a network file system to write the data, so it needs a thread.
-    fs.close(descriptor, () => {})
-    throw error
-  })
-  // Closing a synced file writes nothing, so it does not need a thread.
-  fs.closeSync(descriptor)
-  return size
-}
+// Do not wait for `closeFile`, because the data is already on disk, or the file is deleted. Call it only once, because the system
+// reuses descriptors.
+const closeFile = (descriptor: number) => fs.close(descriptor, () => {})
 
 async function writeAll(
   descriptor: number,
