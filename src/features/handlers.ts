@@ -98,8 +98,8 @@ export async function openHandlers(dependencies: HandlerDependencies) {
 
 const createErrorLogger =
   ({ logger }: HandlerDependencies, message: string) =>
-  (error: unknown): void =>
-    logger.error({ err: error }, message)
+  (error: unknown, call?: { id: string }): void =>
+    logger.error({ ...(call && { req: call.id }), err: error }, message)
 
 function createCallDependencies(dependencies: HandlerDependencies) {
   const { identity, limits, security } = dependencies.services

@@ -319,21 +319,25 @@ describe('application/problem+json errors (RFC 9457)', () => {
   })
 })
 
-test('logs the details of an unexpected error but hides them from the client', async () => {
+test('logs the details of an unexpected error with the request id, and hides them from the client', async () => {
   const { files } = world.app.services
   const real = files.list
   files.list = () => Promise.reject(new Error('an internal detail'))
+  const requestIds: string[] = []
   try {
     const response = await tenant.admin.get('/files')
+    requestIds.push(response.body.request_id)
     expect(toStatusAndCode(response)).toEqual([500, 'internal_server_error'])
     expect(JSON.stringify(response.body)).not.toContain('an internal detail')
     const byGraphql = await tenant.admin.graphql('{ files { data { fileId } } }')
     expect(byGraphql.body.errors[0]).toMatchObject({ extensions: { code: 'INTERNAL_SERVER_ERROR' } })
     expect(JSON.stringify(byGraphql.body)).not.toContain('an internal detail')
+    requestIds.push(byGraphql.headers.get('x-request-id')!)
   } finally {
     files.list = real
   }
-  expect(world.log.text).toContain('an internal detail')
+  const lines = world.log.text.split('\n').filter((line) => line.includes('an internal detail'))
+  expect(lines.map((line) => JSON.parse(line).req)).toEqual(requestIds)
 })
 
 test('returns the headers but no body for a HEAD request', async () => {

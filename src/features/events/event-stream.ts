@@ -17,7 +17,7 @@ interface Dependencies {
   createCall(request: Request): Promise<Call>
   /** Returns true if the request's credential still permits the stream. */
   isCredentialValid(request: Request): Promise<boolean>
-  onError(error: unknown): void
+  onError(error: unknown, call: Call): void
 }
 
 const beatMs = 15_000
@@ -92,7 +92,7 @@ async function sendEvents(
     }
   } catch (error) {
     if (!['ABORT_ERR', 'ERR_STREAM_PREMATURE_CLOSE'].includes((error as { code?: string }).code ?? '') && !isTimeoutError(error))
-      onError(error)
+      onError(error, call)
     response.destroy()
   } finally {
     clearInterval(beat)

@@ -26,7 +26,7 @@ interface Dependencies {
   auditLogs: AuditLogService
   createCall(request: Request): Promise<Call>
   /** Called if an export fails after its response has started. */
-  onError(error: unknown): void
+  onError(error: unknown, call: Call): void
 }
 
 // Number of rows per batch. Formatting a batch blocks the event loop for a few milliseconds. Other calls can run between batches.
@@ -87,7 +87,7 @@ async function sendExport(
   } catch (error) {
     if (!response.headersSent) throw error
     // The headers were already sent, so only log the error. A disconnected client is not an error.
-    if ((error as { code?: string }).code !== 'ERR_STREAM_PREMATURE_CLOSE') onError(error)
+    if ((error as { code?: string }).code !== 'ERR_STREAM_PREMATURE_CLOSE') onError(error, call)
     response.destroy()
   } finally {
     await connection.end().catch(() => {})

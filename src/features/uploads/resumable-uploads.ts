@@ -229,7 +229,7 @@ function sendUploadError({ onError }: UploadDependencies, uploadRequest: UploadR
     return
   }
   const publicError: PublicError = toPublicError(error)
-  if (publicError.code === 'internal_server_error') onError(error)
+  if (publicError.code === 'internal_server_error') onError(error, call)
   // Send 423, because clients treat any other error status of a HEAD response as the end of the upload and start a new one.
   const isLocked = method === 'HEAD' && (httpStatus[publicError.code] === 503 || httpStatus[publicError.code] === 500)
   const status = isLocked ? 423 : error instanceof ProtocolError ? error.status : undefined

@@ -24,7 +24,7 @@ export interface UploadDependencies extends PartWriterDependencies {
   /** Path of PUBLIC_URL, which is the prefix of all the service's paths. */
   prefix: string
   /** Called for errors that the client did not cause. */
-  onError(error: unknown): void
+  onError(error: unknown, call: Call): void
   /** Throws `scannerUnavailable` if the context requires virus scans and the scanner is unavailable. */
   verifyScanner(actor: Actor, contextKey: string): Promise<void>
 }
