@@ -1,4 +1,7 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import pg from 'pg'
 import { toPublicError } from '../../src/access/public-error.js'
 import { createDatabase, type Database } from '../../src/platform/db/client.js'
 import { getSqlErrorKind, isDatabaseOutage } from '../../src/platform/db/sql-errors.js'
@@ -51,6 +54,22 @@ test('treats a connection closed by the server as an outage, with both pg and Pr
   expect(toErrorCode(await getFailure(database.prisma.$transaction((tx) => tx.$queryRawUnsafe(kill))))).toBe(
     'database_unavailable',
   )
+})
+
+test('treats a connection that the pg library closes or cannot establish in time as an outage', async () => {
+  const client = await database.connectDedicated('assay test')
+  const ended = client.end()
+  const closed = await getFailure(client.query('SELECT 1'))
+  await ended
+  const silentServer = createServer(() => {}).listen(0, '127.0.0.1')
+  await once(silentServer, 'listening')
+  const { port } = silentServer.address() as AddressInfo
+  const late = await getFailure(new pg.Client({ host: '127.0.0.1', port, connectionTimeoutMillis: 20 }).connect())
+  silentServer.close()
+  expect([closed, late].map((error) => [(error as Error).message, toErrorCode(error)])).toEqual([
+    ['Client was closed and is not queryable', 'database_unavailable'],
+    ['timeout expired', 'database_unavailable'],
+  ])
 })
 
 test('treats a lock timeout in a Prisma query as an outage', async () => {

@@ -21,8 +21,9 @@ const patterns: [SqlErrorKind, RegExp][] = [
   // Resources are exhausted, a timeout expired, an I/O error occurred, or the server became read-only in a failover.
   ['hardship', /^(53...|57014|25006|25P0[34]|58...|P2024|P2028)$/],
 ]
+// Errors of the pg library without a code: the connection was lost, closed or not established in time.
 const unreachableMessages =
-  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout/
+  /Connection terminated|timeout exceeded when trying to connect|^timeout expired|Client (has encountered a connection error|was closed)|Query read timeout|Received unexpected \w+ message from backend/
 const unreachableKinds = new Set(['DatabaseNotReachable', 'ConnectionClosed', 'SocketTimeout'])
 
 export function getSqlErrorKind(error: unknown): SqlErrorKind {
