@@ -83,8 +83,8 @@ function checkChunksAndFindEnd(
     if (!/^[A-Za-z]{2}[A-Z][A-Za-z]$/.test(type)) return `the PNG has no valid chunk at byte ${at}`
     if (length > 0x7fffffff || at + 12 + length > source.size) return `the PNG is truncated within its ${type} chunk`
     if (!hasMatchingCrc(source, limits, at + 4, length + 4)) {
-      // Critical chunks start with an upper-case letter. Readers skip damaged
-      // optional chunks, but some reject the image if its tRNS chunk is damaged.
+      // Critical chunks start with an upper-case letter. Readers skip damaged optional chunks, but some reject the image if its
+      // tRNS chunk is damaged.
       if (/^[A-Z]/.test(type) || type === 'tRNS') return `the checksum of the PNG's ${type} chunk is incorrect`
       notes.push(`the checksum of the ${type} chunk is incorrect, so viewers skip that chunk`)
     }

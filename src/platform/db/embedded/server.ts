@@ -160,7 +160,7 @@ const nobody = 65534
 
 const createAccount = (uid: number, gid: number): Account => ({ prefix: [], options: { ...options, uid, gid } })
 
-// The server runs as `nobody` in its own namespace. To the kernel, it still runs as root, so it can access files under /root.
+// The server runs as `nobody` in its own user namespace. The kernel maps this user to root, so it can access files under /root.
 const userNamespace = { prefix: ['unshare', '--user', `--map-user=${nobody}`, `--map-group=${nobody}`, '--'], options }
 
 /** Returns the first account that can run `program` and enter `folder`. */
